@@ -50,6 +50,16 @@ def command(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[s
     )
 
 
+def signed_in(client: httpx.Client, log: str) -> dict[str, str]:
+    """Create the first administrator with the link in the log, and return the headers of this person."""
+    link = re.search(r"/setup\?token=(\S+)", log)
+    assert link is not None, log
+    form = {"token": link[1], "username": "root", "password": PASSWORD}
+    assert client.post("/setup", data=form).status_code in (200, 303)
+    session = client.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
+    return {"Authorization": f"Bearer {session.json()['token']}"}
+
+
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_an_agent_reads_an_existing_database_in_a_try(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str
@@ -63,20 +73,17 @@ def test_an_agent_reads_an_existing_database_in_a_try(
 
     settings = {"COUNTERSIGN_DATABASE_URL": url}
     options = ("--try", "--modules", str(modules))
-    with served(tmp_path / "data", *options, service="records", settings=settings) as running:
-        link = re.search(r"/setup\?token=(\S+)", running.log.read_text())
-        assert link is not None, running.log.read_text()
-        with httpx.Client(base_url=running.url) as client:
-            form = {"token": link[1], "username": "root", "password": PASSWORD}
-            assert client.post("/setup", data=form).status_code in (200, 303)
-            signed_in = client.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
-            person = {"Authorization": f"Bearer {signed_in.json()['token']}"}
-            body = {"scopes": ["*"], "label": "scout"}
-            issued = client.post("/api/auth/agent-token", json=body, headers=person)
-            agent = {"Authorization": f"Bearer {issued.json()['token']}"}
+    with (
+        served(tmp_path / "data", *options, service="records", settings=settings) as running,
+        httpx.Client(base_url=running.url) as client,
+    ):
+        person = signed_in(client, running.log.read_text())
+        body = {"scopes": ["*"], "label": "scout"}
+        issued = client.post("/api/auth/agent-token", json=body, headers=person)
+        agent = {"Authorization": f"Bearer {issued.json()['token']}"}
 
-            in_clear = client.post("/api/customer/search", json={"limit": 5}, headers=person).json()["value"]
-            masked = client.post("/api/customer/search", json={"expand": ["country"]}, headers=agent).json()["value"]
+        in_clear = client.post("/api/customer/search", json={"limit": 5}, headers=person).json()["value"]
+        masked = client.post("/api/customer/search", json={"expand": ["country"]}, headers=agent).json()["value"]
 
     assert [each["first_name"] for each in in_clear["rows"]] == [f"{name} {MARK}" for name in ("Ada", "Bob", "Zoë")]
     assert all(re.fullmatch(r"PERSON_[0-9]+", each["first_name"]) for each in masked["rows"])
@@ -102,20 +109,17 @@ def test_a_person_changes_a_row_of_the_database_that_also_has_our_tables(
         "COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_EXISTING_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY
     }  # fmt: skip
     options = ("--modules", str(modules), "--workers", "2")
-    with served(tmp_path / "data", *options, service="records", settings=settings) as running:
-        link = re.search(r"/setup\?token=(\S+)", running.log.read_text())
-        assert link is not None, running.log.read_text()
-        with httpx.Client(base_url=running.url) as client:
-            form = {"token": link[1], "username": "root", "password": PASSWORD}
-            assert client.post("/setup", data=form).status_code in (200, 303)
-            signed_in = client.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
-            person = {"Authorization": f"Bearer {signed_in.json()['token']}"}
-            record = client.post("/api/customer/list", json={"limit": 1}, headers=person).json()["value"][0]
-            body = {"id": record["id"], "revision": record["revision"], "active": False}
-            changed = client.post("/api/customer/update", json=body, headers=person)
-            again = client.post("/api/customer/update", json=body, headers=person)
-            condition = {"field": "command", "op": "eq", "value": "customer.update"}
-            audit = client.post("/api/audit_entry/list", json={"filter": [condition]}, headers=person).json()["value"]
+    with (
+        served(tmp_path / "data", *options, service="records", settings=settings) as running,
+        httpx.Client(base_url=running.url) as client,
+    ):
+        person = signed_in(client, running.log.read_text())
+        record = client.post("/api/customer/list", json={"limit": 1}, headers=person).json()["value"][0]
+        body = {"id": record["id"], "revision": record["revision"], "active": False}
+        changed = client.post("/api/customer/update", json=body, headers=person)
+        again = client.post("/api/customer/update", json=body, headers=person)
+        condition = {"field": "command", "op": "eq", "value": "customer.update"}
+        audit = client.post("/api/audit_entry/list", json={"filter": [condition]}, headers=person).json()["value"]
 
     assert (changed.status_code, changed.json()["value"]["active"]) == (200, False)
     assert (again.status_code, again.json()) == (400, {"error": "record has changed"})
