@@ -208,7 +208,7 @@ def _in_schemas(database: Database) -> str:
 def _run(
     address: str, schemas: Sequence[str], tables: Sequence[str], sample: int, *, accepts_wide: bool
 ) -> tuple[Database, Samples]:
-    """Read the schema and the samples. With a role that has wide rights there are none, unless it is accepted.
+    """Read the schema and the samples. A role with wide rights reads no samples, unless `accepts_wide` is set.
 
     Raises:
         Failure: the database cannot be reached, or does not have one of the tables.
