@@ -152,10 +152,11 @@ async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_tr
         is_ready=lambda: process.answers(port),
         log=log,
     ):
-        # It responds before it has written its id.
-        while not (pid_text := (tmp_path / "pid").read_text()):
+        # It responds before it has created the file of its id, and creates the file before it writes the id.
+        pid_file = tmp_path / "pid"
+        while not (pid_file.exists() and pid_file.read_text()):
             await asyncio.sleep(0.01)
-        server = int(pid_text)
+        server = int(pid_file.read_text())
         counters = ValkeyCounters(f"redis://127.0.0.1:{port}/0", SharedMemoryCounters(tmp_path), warnings.append)
         assert (await counters.hit("k", 1_000, _WINDOW_S)).remaining == 999
 
