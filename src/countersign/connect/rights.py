@@ -3,6 +3,7 @@ names and nothing else, and what a role has beyond that."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 
 import msgspec
 
@@ -90,6 +91,7 @@ _SETTINGS: Mapping[str, str] = {
     "idle_in_transaction_session_timeout": "15s",
 }
 
+_PREPARE = (postgres_admin.FIXED_SEARCH_PATH, "SET LOCAL client_min_messages = notice")
 _MARK = "Reads tables for Countersign. SQL of countersign connect rights changes what it may read."
 """The comment on a role that the SQL may change."""
 
@@ -131,7 +133,8 @@ _IS_OWN = """d.dbid = (SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.dat
                             WHERE c.oid = d.objid AND c.relnamespace = to_regnamespace('records')
                         )
                     )"""
-# Both parts of the SQL check the role, because psql goes on after an error.
+# Both parts of the SQL check the role, because psql goes on after an error. A part is one statement, so that psql with
+# ON_ERROR_ROLLBACK, and programs that run each statement of a transaction alone, grant nothing after a refusal.
 _CHECK = """
     IF EXISTS (
         SELECT FROM pg_catalog.pg_roles AS r
@@ -177,7 +180,6 @@ _TAKE_BACK = """
 DECLARE
     held record;
 BEGIN
-{check}
     FOR held IN
         SELECT n.nspname, c.relname
         FROM pg_catalog.pg_class AS c
@@ -401,33 +403,35 @@ def _lines(
     yield "-- Name all module texts of a server here: what they do not name is taken back."
     yield f"-- Set its password in psql: \\password {name}"
     yield "SET client_encoding = 'UTF8';"
+    yield "SET standard_conforming_strings = on;"
     yield "-- The first part needs a role with CREATEROLE. Run again, it changes nothing."
-    yield "BEGIN;"
-    yield f"{postgres_admin.FIXED_SEARCH_PATH};"
-    yield "SET LOCAL client_min_messages = notice;"
-    yield f"DO {_literal(create)};"
-    yield "COMMIT;"
+    yield from _part([create])
     yield f"-- The second part needs the owner of the tables. Run it again after each change of {source}."
-    yield "BEGIN;"
-    yield f"{postgres_admin.FIXED_SEARCH_PATH};"
-    yield "SET LOCAL client_min_messages = notice;"
-    yield f"DO {_literal(_TAKE_BACK.format(role=literal, check=check))};"
-    for schema in sorted({schema for schema, _ in columns}):
-        yield f"GRANT USAGE ON SCHEMA {_identifier(schema)} TO {name};"
+    statements = [f"BEGIN{check}END", _TAKE_BACK.format(role=literal)]
+    schemas = sorted({schema for schema, _ in columns})
+    statements += [f"GRANT USAGE ON SCHEMA {_identifier(each)} TO {name}" for each in schemas]
     for (schema, table), names in sorted(columns.items()):
         place = f"{_identifier(schema)}.{_identifier(table)}"
-        yield f"GRANT SELECT ({', '.join(map(_identifier, names))}) ON TABLE {place} TO {name};"
+        statements.append(f"GRANT SELECT ({', '.join(map(_identifier, names))}) ON TABLE {place} TO {name}")
     for (schema, table), names in sorted(writable.items()):
         place, listed = f"{_identifier(schema)}.{_identifier(table)}", ", ".join(map(_identifier, names))
         if listed:
-            yield f"GRANT INSERT ({listed}), UPDATE ({listed}) ON TABLE {place} TO {name};"
-        yield f"DO {_literal(_GRANT_SEQUENCES.format(table=_literal(place), name=literal))};"
+            statements.append(f"GRANT INSERT ({listed}), UPDATE ({listed}) ON TABLE {place} TO {name}")
+        statements.append(_GRANT_SEQUENCES.format(table=_literal(place), name=literal))
     if writable:
-        yield f"DO {_literal(_MAKE_SCHEMA.format(name=literal))};"
-    yield "-- Warnings and notices name rights that are missing, also those that policies and views need."
-    yield f"DO {_literal(_NAME_MISSING.format(role=literal))};"
-    yield "COMMIT;"
+        statements.append(_MAKE_SCHEMA.format(name=literal))
+    # Warnings and notices name rights that are missing, also those that policies and views need.
+    yield from _part([*statements, _NAME_MISSING.format(role=literal)])
     yield ""
+
+
+def _part(statements: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of one DO statement that runs these statements of PL/pgSQL, all or none."""
+    body = "".join(f"{each.strip()};\n" for each in (*_PREPARE, *statements))
+    tag = next(each for number in count() if (each := f"$part{number}$") not in body)
+    yield "BEGIN;"
+    yield f"DO {tag}\nBEGIN\n{body}END\n{tag};"
+    yield "COMMIT;"
 
 
 def _identifier(name: str) -> str:
@@ -439,7 +443,7 @@ def _identifier(name: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """Return the text, which has no backslash, as a literal."""
+    """Return the text as a literal, with `standard_conforming_strings`."""
     return "'" + text.replace("'", "''") + "'"
 
 
