@@ -16,6 +16,8 @@ from tests.servers.shell_command import fork_countersign
 
 ROOT = Path(__file__).parents[1]
 PORT, RECORDS_PORT = "8480", "8080"
+POSTGRES = "postgresql://postgres@127.0.0.1:5432/shop"
+"""The address of an empty database in pages that need PostgreSQL."""
 LIMIT_S = 120
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -49,6 +51,11 @@ def commands(text: str) -> list[DocumentedCommand]:
             line, _, shown_output = re.sub(r"\\\n", "\\\\\0", piece).partition("\n")
             commands_found.append(DocumentedCommand(line.replace("\0", "\n"), shown_output))
     return commands_found
+
+
+def with_postgres(tour: list[DocumentedCommand], url: str) -> list[DocumentedCommand]:
+    """Return the commands with the address of this empty PostgreSQL database."""
+    return [command._replace(line=command.line.replace(POSTGRES, url)) for command in tour]
 
 
 def matches_output(shown_output: str, printed_output: str) -> bool:

@@ -28,6 +28,7 @@ RUN = sorted(
     for page in PAGES
     if page.name != "README.md" and docs.commands(page.read_text())
 )
+ON_POSTGRES = [name for name in RUN if docs.POSTGRES in (docs.ROOT / name).read_text()]
 # Codes of errors that no HTTP response contains, with the reason.
 NEVER_A_PROBLEM = {
     "master_key_refused": "the start of the service fails with it",
@@ -53,7 +54,7 @@ NEVER_A_PROBLEM = {
 }
 
 
-@pytest.mark.parametrize("name", RUN)
+@pytest.mark.parametrize("name", sorted({*RUN} - {*ON_POSTGRES}))
 def test_every_command_of_a_page_has_the_documented_result(name: str, tmp_path: Path) -> None:
     tour = docs.commands((docs.ROOT / name).read_text())
     ports = free_port(), free_port()
@@ -82,8 +83,12 @@ def test_each_page_runs_in_its_own_folder_and_its_processes_are_ended(name: str)
 
 
 @pytest.mark.parametrize("name", [name for name in RUN if "|| ! kill -0 $!" in (docs.ROOT / name).read_text()])
-def test_a_page_reports_a_port_in_use_instead_of_waiting(name: str, tmp_path: Path) -> None:
+def test_a_page_reports_a_port_in_use_instead_of_waiting(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     tour = docs.commands((docs.ROOT / name).read_text())
+    if name in ON_POSTGRES:
+        tour = docs.with_postgres(tour, request.getfixturevalue("postgres_url"))
     wait = next(position for position, command in enumerate(tour) if "|| ! kill -0 $!" in command.line)
     with closing(socket.create_server(("127.0.0.1", 0))) as taken_socket:
         port = taken_socket.getsockname()[1]
@@ -96,6 +101,10 @@ def test_a_page_reports_a_port_in_use_instead_of_waiting(name: str, tmp_path: Pa
 
 def test_the_tutorials_are_among_the_pages_that_are_run() -> None:
     assert {"docs/tutorial/first-release.md", "docs/tutorial/first-agent.md"} <= set(RUN)
+
+
+def test_the_pages_on_postgresql_are_run_by_tests_of_their_own() -> None:
+    assert ON_POSTGRES == ["docs/tutorial/your-own-database.md"]
 
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: page.relative_to(docs.ROOT).as_posix())
