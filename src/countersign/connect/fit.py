@@ -124,10 +124,10 @@ def _of_fingerprint(model: Declared, table: Table, relation: Relation) -> Iterat
     if definition is None and table.fingerprint:
         text = f"{relation.place} cannot be compared with its fingerprint now, because a table is locked"
         yield Misfit(model.name, text, "try again later")
-    if definition is None or not table.fingerprint or definition.fits(table.fingerprint, key, used):
+    if definition is None or not table.fingerprint or definition.matches(table.fingerprint, key, used):
         return
     text = f"the table {relation.place} has changed since the file was written, so the model is hidden"
-    if definition.fits(table.fingerprint, key):
+    if definition.matches(table.fingerprint, key):
         text = f"a field reads a column of {relation.place} that is newer than the fingerprint, so the model is hidden"
     yield Misfit(model.name, text, "look at connect diff, then run connect accept")
 

@@ -63,7 +63,7 @@ def history_of(text: ModelText, model: Declared, database: Database) -> History:
         return History(())
     last, key = table_history.last_number(table.fingerprint), table.key_columns
     definition = relation.definition
-    if definition is None or not table.fingerprint or definition.fits(table.fingerprint, key):
+    if definition is None or not table.fingerprint or definition.matches(table.fingerprint, key):
         return History(key, last)
     restored = table_history.restored_number(definition, table.fingerprint, key)
     if restored and not database.is_sqlite:

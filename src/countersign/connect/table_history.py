@@ -50,7 +50,7 @@ def renamed_columns(
     for count, renamed in enumerate(_guesses(sorted(missing), present)):
         if count >= MAX_GUESSES:
             return None
-        if _before(definition, renamed).fits(fingerprint, key):
+        if _before(definition, renamed).matches(fingerprint, key):
             return renamed
     return None
 
@@ -63,7 +63,7 @@ def recreated_columns(definition: TableDefinition, fingerprint: str, key: Collec
     for place in range(len(columns) - 1):
         moved = [*columns[:place], columns[-1], *columns[place:-1]]
         before = tuple((number, *each[1:]) for number, each in enumerate(moved, start=1))
-        if replace(definition, columns=before).fits(fingerprint, key):
+        if replace(definition, columns=before).matches(fingerprint, key):
             return frozenset({str(columns[-1][1])})
     return frozenset()
 
@@ -76,7 +76,7 @@ def restored_number(definition: TableDefinition, fingerprint: str, key: Collecti
         return 0
     for numbers_before in islice(_numberings(min(len(columns), last - 1), last), MAX_NUMBERINGS):
         before = tuple((number, *each[1:]) for number, each in zip(numbers_before, columns, strict=False))
-        if replace(definition, columns=before).fits(fingerprint, key):
+        if replace(definition, columns=before).matches(fingerprint, key):
             return len(numbers_before)
     return 0
 
@@ -92,21 +92,21 @@ def explanation(
 ) -> str:
     """Return what alone has changed in a table of PostgreSQL besides its names, or an empty text: its row-level
     security, a foreign key, the primary key, the type of one column, or one of the columns that are gone."""
-    parts = json.loads(definition.others)
+    parts = json.loads(definition.table_facts)
     if not isinstance(parts[1], bool):
         return ""
     guesses = chain(
         _other_parts(definition, parts, key), _other_types(definition), _dropped(definition, gone, fingerprint)
     )
     for words, before in islice(guesses, MAX_GUESSES):
-        if before.fits(fingerprint, key):
+        if before.matches(fingerprint, key):
             return words
     return ""
 
 
 def facts(definition: TableDefinition) -> str:
     """Describe what the fingerprint of a table of PostgreSQL covers besides its columns."""
-    parts: list[Any] = json.loads(definition.others)
+    parts: list[Any] = json.loads(definition.table_facts)
     if not isinstance(parts[1], bool):
         return ""
     found: list[tuple[str, str, list[str], list[str]]] = parts[3] or []
@@ -123,8 +123,8 @@ def _other_parts(
     """Yield definitions with one other part besides the columns, each with the change in words."""
 
     def before(at: int, part: object) -> TableDefinition:
-        others = [*parts[:at], part, *parts[at + 1 :]]
-        return replace(definition, others=json.dumps(others, ensure_ascii=False))
+        facts_before = [*parts[:at], part, *parts[at + 1 :]]
+        return replace(definition, table_facts=json.dumps(facts_before, ensure_ascii=False))
 
     yield f"row-level security is now {'on' if parts[1] else 'off'}", before(1, not parts[1])
     references: list[list[object]] = parts[3] or []
@@ -174,5 +174,5 @@ def _before(definition: TableDefinition, renamed: Mapping[str, str]) -> TableDef
     """Return the definition before the columns were renamed."""
     former = {new: old for old, new in renamed.items()}
     columns = tuple((each[0], former.get(str(each[1]), each[1]), *each[2:]) for each in definition.columns)
-    unique = frozenset(frozenset(former.get(name, name) for name in each) for each in definition.unique)
-    return replace(definition, columns=columns, unique=unique)
+    unique_keys = frozenset(frozenset(former.get(name, name) for name in each) for each in definition.unique_keys)
+    return replace(definition, columns=columns, unique_keys=unique_keys)

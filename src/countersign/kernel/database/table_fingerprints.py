@@ -1,12 +1,17 @@
-"""Fingerprints of the tables of an existing database: hashes that show that a table is no longer the one that somebody
-has reviewed.
+"""Fingerprints of the tables of an existing database. A fingerprint is a hash of a table's definition. If it differs
+from the fingerprint of the reviewed table, then the table has changed since the review.
 
-A fingerprint covers the kind of the table, its primary key and foreign keys, whether it has row-level security, the
-text of a view and of the views and functions that it reads, whether other tables inherit from the table, the server and
-the options of a foreign table, whether the key of the records is a unique index, the number, name and type of each
-column, and the type behind a domain. The number distinguishes two columns that exchange their names. A column that is
-added later has a higher number and does not change the fingerprint, nor do other lengths of texts, empty values that
-become allowed, or new values of an enum type.
+A fingerprint covers:
+- the kind of the table, its primary key and its foreign keys
+- whether it has row-level security, and whether other tables inherit from it
+- the text of a view, and of the views and functions that the view reads
+- the server and the options of a foreign table
+- whether a unique index covers the key of the records
+- the number, name and type of each column, and the base type of a domain
+
+The number is included because two columns could be renamed to each other's names. A column that is added later has a
+higher number and does not change the fingerprint. A changed length limit, a dropped NOT NULL and a new value of an enum
+type do not change it either.
 """
 
 import hashlib
@@ -20,14 +25,14 @@ from countersign.kernel.database.port import Dialect, Row
 TableId: TypeAlias = tuple[str, str]
 """The schema and the name of a table. A table of SQLite has an empty schema."""
 
-Scan: TypeAlias = Callable[[str, str], Awaitable[list[Row]]]
-"""Runs a statement with one text."""
+RunQuery: TypeAlias = Callable[[str, str], Awaitable[list[Row]]]
+"""Runs a query with one text as its only parameter, and returns the rows."""
 
-_NUMBER_DIGITS = 4
+_COLUMN_NUMBER_DIGITS = 4
 _HASH_BYTES = 6
 
-# The text of a view is hashed, because a database in SQL_ASCII does not check it. A view is shown with the names that
-# the search path does not find qualified, so the path must always be the same.
+# The text of a view is hashed here, because a database with the encoding SQL_ASCII may return text that is not UTF-8.
+# pg_get_viewdef qualifies the names that the search path does not find, so the search path must always be the same.
 _FOREIGN = """
 SELECT jsonb_build_array(s.srvname, s.srvoptions, t.ftoptions, (
     SELECT jsonb_agg(jsonb_build_array(a.attnum, a.attfdwoptions) ORDER BY a.attnum)
@@ -50,7 +55,7 @@ SELECT n.nspname, c.relname, (jsonb_build_array(
         WHERE k.conrelid = c.oid AND k.contype = 'p'
     ),
     (
-        SELECT jsonb_agg(each.reference ORDER BY each.reference::text COLLATE "C")
+        SELECT jsonb_agg(foreign_key.reference ORDER BY foreign_key.reference::text COLLATE "C")
         FROM (
             SELECT jsonb_build_array(
                 tn.nspname,
@@ -70,7 +75,7 @@ SELECT n.nspname, c.relname, (jsonb_build_array(
             JOIN pg_catalog.pg_class AS t ON t.oid = k.confrelid
             JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.relnamespace
             WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.conparentid = 0
-        ) AS each
+        ) AS foreign_key
     ),
     CASE WHEN c.relkind IN ('v', 'm') AND fixed.path IS NOT NULL THEN
         (
@@ -104,7 +109,7 @@ SELECT n.nspname, c.relname, (jsonb_build_array(
 || CASE WHEN c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits AS i WHERE i.inhparent = c.oid)
     THEN '["parent"]'::jsonb ELSE '[]' END
 )::text, (
-    SELECT jsonb_agg(each.names)
+    SELECT jsonb_agg(unique_index.names)
     FROM (
         SELECT (
             SELECT jsonb_agg(a.attname)
@@ -121,7 +126,7 @@ SELECT n.nspname, c.relname, (jsonb_build_array(
                 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.number
                 WHERE k.at <= i.indnkeyatts AND NOT a.attnotnull
             )
-    ) AS each
+    ) AS unique_index
 )::text, (
     SELECT jsonb_agg(
         jsonb_build_array(a.attnum, a.attname, tn.nspname, t.typname)
@@ -170,58 +175,66 @@ WHERE s.type IN ('table', 'view') AND lower(s.name) IN (SELECT lower(value ->> '
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """The definition of a table: the part without columns as JSON, the columns of unique indexes without the primary
-    key, and all columns, each with its number first."""
+    """The definition of a table.
 
-    others: str
-    unique: frozenset[frozenset[str]]
+    table_facts  JSON of everything that a fingerprint covers except columns and unique indexes
+    unique_keys  the column names of each unique index; the primary key is not among them
+    columns      the number, the name and the type of each column
+    """
+
+    table_facts: str
+    unique_keys: frozenset[frozenset[str]]
     columns: tuple[tuple[Any, ...], ...]
 
     def fingerprint(self, key: Collection[str]) -> str:
         """Return the fingerprint of the table as it is now, for records with this key."""
-        return self._until(max((int(each[0]) for each in self.columns), default=0), is_unique=self._has_index(key))
+        last_number = max((int(column[0]) for column in self.columns), default=0)
+        return self._fingerprint_up_to(last_number, is_unique=self._has_index(key))
 
-    def fits(self, fingerprint: str, key: Collection[str], used: Collection[str] = ()) -> bool:
-        """Return whether the table is still the one with this fingerprint, and whether the fingerprint covers each used
-        column. Other columns that were added later do not count, nor does an index that makes the key unique later."""
+    def matches(self, fingerprint: str, key: Collection[str], used_columns: Collection[str] = ()) -> bool:
+        """Return whether the table has this fingerprint, and whether the fingerprint covers all used columns. Columns
+        that were added later are ignored, and so is a unique index over the key that was added later."""
         try:
-            number = int(fingerprint[:_NUMBER_DIGITS], 16)
+            last_number = int(fingerprint[:_COLUMN_NUMBER_DIGITS], 16)
         except ValueError:
             return False
         # SQLite ignores the case of names.
-        later = {str(name).lower() for at, name, *_ in self.columns if int(at) > number}
-        if not later.isdisjoint(map(str.lower, used)):
+        later_columns = {str(name).lower() for number, name, *_ in self.columns if int(number) > last_number}
+        if not later_columns.isdisjoint(map(str.lower, used_columns)):
             return False
         has_index = self._has_index(key)
-        return fingerprint in {self._until(number, is_unique=has_index), self._until(number, is_unique=False)}
+        return fingerprint in {
+            self._fingerprint_up_to(last_number, is_unique=is_unique) for is_unique in (has_index, False)
+        }
 
     def _has_index(self, key: Collection[str]) -> bool:
-        return frozenset(key) in self.unique
+        return frozenset(key) in self.unique_keys
 
-    def _until(self, number: int, *, is_unique: bool) -> str:
+    def _fingerprint_up_to(self, last_number: int, *, is_unique: bool) -> str:
         """Return the fingerprint with the columns up to this number."""
-        parts: list[object] = [self.others, [each for each in self.columns if int(each[0]) <= number]]
+        parts: list[object] = [self.table_facts, [column for column in self.columns if int(column[0]) <= last_number]]
         text = json.dumps([*parts, "unique"] if is_unique else parts)
-        return f"{number:0{_NUMBER_DIGITS}x}{hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()}"
+        text_hash = hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()
+        return f"{last_number:0{_COLUMN_NUMBER_DIGITS}x}{text_hash}"
 
 
-async def read(dialect: Dialect, scan: Scan, tables: Collection[TableId]) -> Mapping[TableId, TableDefinition]:
+async def read(dialect: Dialect, run_query: RunQuery, tables: Collection[TableId]) -> Mapping[TableId, TableDefinition]:
     """Return the definitions of those of these tables that exist. SQLite ignores the case of names.
 
     Raises:
-        as `scan`.
+        as `run_query`.
     """
-    table_names = json.dumps([{"s": each[0], "t": each[1]} for each in tables])
-    rows = await scan(_POSTGRES if dialect == "postgres" else _SQLITE, table_names)
+    table_names = json.dumps([{"s": table[0], "t": table[1]} for table in tables])
+    rows = await run_query(_POSTGRES if dialect == "postgres" else _SQLITE, table_names)
     definitions = {
         (str(schema), str(name)): TableDefinition(
-            str(others),
-            frozenset(map(frozenset, json.loads(unique or "[]"))),
+            str(table_facts),
+            frozenset(map(frozenset, json.loads(unique_keys or "[]"))),
             tuple(map(tuple, json.loads(columns or "[]"))),
         )
-        for schema, name, others, unique, columns in rows
+        for schema, name, table_facts, unique_keys, columns in rows
     }
     if dialect == "postgres":
         return definitions
     by_lower = {name.lower(): definition for (_, name), definition in definitions.items()}
-    return {each: by_lower[each[1].lower()] for each in tables if each[1].lower() in by_lower}
+    return {table: by_lower[table[1].lower()] for table in tables if table[1].lower() in by_lower}

@@ -112,7 +112,7 @@ class Suspensions:
 
     def _is_as_reviewed(self, name: str, definition: TableDefinition) -> bool:
         reviewed = self._reviewed[name]
-        return not reviewed or definition.fits(reviewed, self._keys[name], self._used[name])
+        return not reviewed or definition.matches(reviewed, self._keys[name], self._used[name])
 
     def _log_suspension(self, name: str, definition: TableDefinition | None, found: AdoptedTable | str) -> None:
         # The model is hidden from everybody, so this log line, the readiness and the metric are what says why.
