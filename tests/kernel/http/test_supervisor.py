@@ -49,15 +49,15 @@ class FakeSystem:
 
     def sent_pids(self, number: int) -> set[int]:
         """Return the processes that got the signal."""
-        return {pid for _, pid, each in self.sent if each == number}
+        return {pid for _, pid, sent_number in self.sent if sent_number == number}
 
     def serve(self, served_supervisor: _Supervisor) -> list[int]:
         """Let every worker serve in a process that does not exist, and return the ids."""
         for worker in served_supervisor._workers:
-            worker.pid, worker.is_ready, worker.was_ready = 1 << 30 | worker.number, True, True
-            worker.stall, worker.stacks = (
+            worker.pid, worker.is_ready, worker.was_ever_ready = 1 << 30 | worker.number, True, True
+            worker.stall_detector, worker.stack_file = (
                 StallDetector(worker.pid, 1.0),
-                self.files.enter_context(workers._nameless_file()),
+                self.files.enter_context(workers._create_stack_file()),
             )
         return [worker.pid for worker in served_supervisor._workers]
 
@@ -97,15 +97,15 @@ def test_a_worker_that_cannot_be_started_leaves_no_descriptor_open(
 
     failing_supervisor = supervisor(Program("store", 1))
     (worker,) = failing_supervisor._workers
-    worker.was_ready = True
+    worker.was_ever_ready = True
     descriptors_before = set(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patched:
         patched.setattr(os, refused_call, refuse)
         for _ in range(3):
-            worker.due_s = 0.0
+            worker.start_at_s = 0.0
             failing_supervisor._start_due()
 
-    assert worker.due_s > workers.clock.monotonic_s()
+    assert worker.start_at_s > workers.clock.monotonic_s()
     assert set(os.listdir("/proc/self/fd")) <= descriptors_before
 
 
@@ -115,7 +115,7 @@ def test_the_stacks_of_all_workers_that_stall_are_waited_for_together(system: Fa
     while not system.sent:
         system.sleep(1.0)
         began_s = system.now_s
-        eight_workers._tick(ends=True)
+        eight_workers._check_heartbeats(kill_stalled=True)
 
     assert system.sent_pids(signal.SIGUSR1) == system.sent_pids(signal.SIGKILL) == set(everyone)
     assert system.now_s - began_s < 1.5
@@ -125,8 +125,8 @@ def test_the_stack_of_each_worker_is_logged_as_its_own(system: FakeSystem) -> No
     three_workers = supervisor(Program("store", 3))
     system.serve(three_workers)
     for worker in three_workers._workers[:2]:
-        assert worker.stacks is not None
-        os.write(worker.stacks.fileno(), b"one\n%d\n" % worker.number)
+        assert worker.stack_file is not None
+        os.write(worker.stack_file.fileno(), b"one\n%d\n" % worker.number)
 
     assert workers._stacks(three_workers._workers, 1.0) == [["one", "0"], ["one", "1"], []]
 
@@ -153,7 +153,7 @@ def test_a_stop_is_bounded_though_no_worker_ends(system: FakeSystem, stalls: boo
 def test_a_second_ctrl_c_also_kills_the_programs_that_outlast_the_others(system: FakeSystem) -> None:
     two_programs = supervisor(Program("store", 2), Program("operator", 1, outlasts=True))
     everyone = system.serve(two_programs)
-    two_programs._bell.signals = bytes([signal.SIGINT])
+    two_programs._signal_pipe.signals = bytes([signal.SIGINT])
     began_s = system.now_s
 
     two_programs.stop()

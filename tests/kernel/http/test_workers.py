@@ -245,8 +245,8 @@ def test_a_worker_that_cannot_start_again_is_tried_again_after_growing_pauses(fo
         assert server.get()[0] == 200
         assert server.process.poll() is None
     died = logged_lines(server, "a worker died and is replaced")
-    assert [each["why"] for each in died] == ["", *["the store is not there"] * 3]
-    moments = [float(str(each["pause_s"])) for each in died]
+    assert [record["why"] for record in died] == ["", *["the store is not there"] * 3]
+    moments = [float(str(record["pause_s"])) for record in died]
     assert moments == [0.5, 1.0, 2.0, 4.0]
 
 

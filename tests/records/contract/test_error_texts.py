@@ -17,22 +17,22 @@ OPERATORS = ("eq", "contains", "in", "gt", "is_null", "like")
 def wrong_inputs(model: dict[str, Any]) -> Iterator[tuple[str, dict[str, object]]]:
     """Return commands of the model with inputs that are mostly invalid."""
     name = model["name"]
-    for number, each in enumerate(model["fields"]):
+    for number, field in enumerate(model["fields"]):
         value, other_value = WRONG[number % len(WRONG)], WRONG[(number + 3) % len(WRONG)]
-        yield f"{name}.create", {each["name"]: value}
-        yield f"{name}.update", {"id": "none", each["name"]: other_value}
+        yield f"{name}.create", {field["name"]: value}
+        yield f"{name}.update", {"id": "none", field["name"]: other_value}
         for op in OPERATORS:
-            yield f"{name}.list", {"filter": [{"field": each["name"], "op": op, "value": other_value}]}
-        yield f"{name}.search", {"order": [{"field": each["name"], "dir": other_value}]}
-    for each in model["actions"]:
-        yield each["id"], {"id": "none"}
-        yield each["id"], {"id": other_value, "unknown": value}
+            yield f"{name}.list", {"filter": [{"field": field["name"], "op": op, "value": other_value}]}
+        yield f"{name}.search", {"order": [{"field": field["name"], "dir": other_value}]}
+    for action in model["actions"]:
+        yield action["id"], {"id": "none"}
+        yield action["id"], {"id": other_value, "unknown": value}
 
 
 async def test_every_refusal_of_a_wrong_input_is_in_plain_english(office: Office) -> None:
-    met = (await office.http.get("/api/meta", headers=office.headers("root"))).json()
+    meta = (await office.http.get("/api/meta", headers=office.headers("root"))).json()
     refused_texts = set[str]()
-    for model in met["models"]:
+    for model in meta["models"]:
         commands = {*model["commands"], *(action["id"] for action in model["actions"])}
         for command, body in wrong_inputs(model):
             if command not in commands:
