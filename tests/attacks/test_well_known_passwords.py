@@ -13,7 +13,7 @@ from countersign.store.auth.oauth import clients
 from tests.store.world import World
 
 
-async def test_a_seeded_store_is_not_served_to_other_machines_later(demo_world: World) -> None:
+async def test_a_store_with_well_known_passwords_is_not_served_to_other_machines(demo_world: World) -> None:
     with pytest.raises(BadSetting, match="well-known"):
         await store_service.prepare(replace(demo_world.store, is_loopback=False), is_demo=False)
 
@@ -33,5 +33,5 @@ async def test_the_service_starts_after_well_known_passwords_are_replaced(demo_w
     assert "Sign in" in await store_service.prepare(replace(store, is_loopback=False), is_demo=False)
 
 
-async def test_a_seeded_store_is_served_to_this_machine(demo_world: World) -> None:
+async def test_a_store_with_well_known_passwords_is_served_to_this_machine(demo_world: World) -> None:
     assert "Sign in" in await store_service.prepare(demo_world.store, is_demo=False)

@@ -1,4 +1,5 @@
-"""push and download with a served store: connections that break, interruptions, continuations, exact bytes."""
+"""`countersign push` and `download` with a running store: they continue after a lost connection and after an
+interruption, and they transfer files unchanged."""
 
 import hashlib
 import json
@@ -19,10 +20,10 @@ import pytest
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run
 from tests.servers.countersign import COMMAND, Running, environment
-from tests.servers.cut import cutting
+from tests.servers.cut import cutting_proxy
 
 MIB = 1 << 20
-SIZE = 40 * MIB
+BUILD_SIZE = 40 * MIB
 
 
 @dataclass
@@ -34,15 +35,15 @@ class PushTarget:
     name: str
     versions: Iterator[int]
 
-    def version(self) -> str:
+    def new_version(self) -> str:
         """Return an unused version."""
         return f"900.0.{next(self.versions)}"
 
 
 @pytest.fixture(scope="module")
 def push_targets(demo_store: Running) -> Iterator[PushTarget]:
-    """The demonstration's products one by one, because large builds of the same product would be compared for
-    deltas."""
+    """An iterator over the demonstration's products. Each test takes another product, because the store computes deltas
+    between the builds of one product, which takes long for large builds."""
     response = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 20})
     token = demo_store.token("publisher@example.com")
     names = [f"northwind-games/{item['slug']}" for item in response.json()["items"]]
@@ -63,9 +64,9 @@ def large_target(push_targets: Iterator[PushTarget]) -> PushTarget:
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of SIZE bytes."""
+    """A file of BUILD_SIZE bytes."""
     path = tmp_path_factory.mktemp("build") / "game.bin"
-    path.write_bytes(hashlib.shake_128(b"game").digest(MIB) * (SIZE // MIB))
+    path.write_bytes(hashlib.shake_128(b"game").digest(MIB) * (BUILD_SIZE // MIB))
     return path
 
 
@@ -74,9 +75,9 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_push_with_a_lost_connection_continues_automatically(run: Run, push_target: PushTarget, build: Path) -> None:
-    version = push_target.version()
-    with cutting(push_target.server.port, up_after=25 * MIB) as proxy:
+def test_a_push_continues_automatically_after_a_lost_connection(run: Run, push_target: PushTarget, build: Path) -> None:
+    version = push_target.new_version()
+    with cutting_proxy(push_target.server.port, up_after=25 * MIB) as proxy:
         pushed_result = run(
             *("push", build, push_target.name, "--version", version, "--platform", "linux", "--publish", "--json"),
             *("--server", proxy.url),
@@ -84,17 +85,17 @@ def test_a_push_with_a_lost_connection_continues_automatically(run: Run, push_ta
         )
 
     assert pushed_result.returncode == Exit.OK, pushed_result.stderr
-    assert proxy.cuts == 1
-    assert proxy.passed["up"] < SIZE + 20 * MIB, "what had arrived is not sent again"
+    assert proxy.cut_count == 1
+    assert proxy.passed_bytes["up"] < BUILD_SIZE + 20 * MIB, "the bytes that the server had received are not sent again"
     output = json.loads(pushed_result.stdout)
-    assert (output["sha256"], output["size"], output["published"]) == (digest(build), SIZE, True)
+    assert (output["sha256"], output["size"], output["published"]) == (digest(build), BUILD_SIZE, True)
 
 
-def await_bytes(home: dict[str, str], count: int) -> None:
-    """Wait until the server has stored this count of bytes of the interrupted upload, because it may still be reading
+def wait_for_bytes(home: dict[str, str], count: int) -> None:
+    """Wait until the server has stored this many bytes of the interrupted upload, because it may still be reading
     them."""
-    (remembered,) = Path(home["XDG_CACHE_HOME"]).rglob("*.json")
-    address = json.loads(remembered.read_text())["upload_url"]
+    (upload_state_file,) = Path(home["XDG_CACHE_HOME"]).rglob("*.json")
+    address = json.loads(upload_state_file.read_text())["upload_url"]
     while sum(stop - start + 1 for start, stop in httpx.get(address).json()["received"]) < count:
         time.sleep(0.05)
 
@@ -107,13 +108,13 @@ def test_an_interrupted_push_continues_when_run_again(
         build,
         push_target.name,
         "--version",
-        push_target.version(),
+        push_target.new_version(),
         "--server",
         push_target.server.url,
     ]
     variables = {**home, "COUNTERSIGN_TOKEN": push_target.token}
-    with cutting(push_target.server.port, up_after=25 * MIB, holds=True) as proxy:
-        # The proxy stands for the network: http_proxy does not change the server's own address.
+    with cutting_proxy(push_target.server.port, up_after=25 * MIB, stalls=True) as proxy:
+        # The proxy is set by http_proxy, because the second push must use the same server address as the first one.
         first_push = subprocess.Popen(
             [*COMMAND, *arguments],
             env=environment(**variables, http_proxy=proxy.url),
@@ -121,26 +122,26 @@ def test_an_interrupted_push_continues_when_run_again(
             stderr=subprocess.PIPE,
             text=True,
         )
-        while not proxy.cuts and first_push.poll() is None:
+        while not proxy.cut_count and first_push.poll() is None:
             time.sleep(0.01)
         first_push.send_signal(signal.SIGINT)
         _, error_output = first_push.communicate()
-    await_bytes(home, 10 * MIB)
-    with cutting(push_target.server.port) as proxy:
+    wait_for_bytes(home, 10 * MIB)
+    with cutting_proxy(push_target.server.port) as proxy:
         second_push = run(*arguments, COUNTERSIGN_TOKEN=push_target.token, http_proxy=proxy.url)
 
     assert first_push.returncode == Exit.INTERRUPTED
     assert "Run the same command again" in error_output
     assert second_push.returncode == Exit.OK, second_push.stderr
     assert "already there" in second_push.stdout
-    assert proxy.passed["up"] < SIZE - 10 * MIB
+    assert proxy.passed_bytes["up"] < BUILD_SIZE - 10 * MIB
     assert not list(Path(home["XDG_CACHE_HOME"]).rglob("*.json"))
 
 
-def test_a_stored_file_is_not_sent_again_and_a_different_file_of_its_name_conflicts(
+def test_a_stored_file_is_not_sent_again_and_a_different_file_with_its_name_conflicts(
     run: Run, push_target: PushTarget, tmp_path: Path
 ) -> None:
-    version, file = push_target.version(), tmp_path / "a.bin"
+    version, file = push_target.new_version(), tmp_path / "a.bin"
     file.write_bytes(b"one")
     command = ("push", file, push_target.name, "--version", version, "--server", push_target.server.url)
 
@@ -162,7 +163,15 @@ def test_a_stored_file_is_not_sent_again_and_a_different_file_of_its_name_confli
 def test_piped_output_is_plain_lines(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(b"one")
-    command = ("push", file, push_target.name, "--version", push_target.version(), "--server", push_target.server.url)
+    command = (
+        "push",
+        file,
+        push_target.name,
+        "--version",
+        push_target.new_version(),
+        "--server",
+        push_target.server.url,
+    )
 
     result = run(*command, COUNTERSIGN_TOKEN=push_target.token)
 
@@ -181,7 +190,7 @@ def test_on_a_terminal_a_progress_bar_is_shown(push_target: PushTarget, tmp_path
         file,
         push_target.name,
         "--version",
-        push_target.version(),
+        push_target.new_version(),
         "--server",
         push_target.server.url,
     ]
@@ -197,8 +206,8 @@ def test_on_a_terminal_a_progress_bar_is_shown(push_target: PushTarget, tmp_path
     assert "3/3 bytes" in terminal_text
 
 
-def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
-    version, folder = push_target.version(), tmp_path / "dist"
+def test_a_pushed_folder_is_downloaded_complete(run: Run, push_target: PushTarget, tmp_path: Path) -> None:
+    version, folder = push_target.new_version(), tmp_path / "dist"
     (folder / "lib").mkdir(parents=True)
     (folder / "lib" / "a.txt").write_text("a")
 
@@ -239,7 +248,7 @@ def test_a_pushed_directory_arrives_whole(run: Run, push_target: PushTarget, tmp
 @pytest.fixture(scope="module")
 def published_version(large_target: PushTarget, build: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The version of a published release that has the build."""
-    version, cache = large_target.version(), tmp_path_factory.mktemp("cache")
+    version, cache = large_target.new_version(), tmp_path_factory.mktemp("cache")
     command = [
         *COMMAND,
         "push",
@@ -259,15 +268,17 @@ def published_version(large_target: PushTarget, build: Path, tmp_path_factory: p
 def test_a_download_whose_connection_is_cut_continues(
     run: Run, large_target: PushTarget, build: Path, published_version: str, tmp_path: Path
 ) -> None:
-    with cutting(large_target.server.port, down_after=25 * MIB) as proxy:
+    with cutting_proxy(large_target.server.port, down_after=25 * MIB) as proxy:
         result = run(
             *("download", large_target.name, "--version", published_version, "-o", "got.bin", "--server", proxy.url),
             COUNTERSIGN_TOKEN=large_target.token,
         )
 
     assert result.returncode == Exit.OK, result.stderr
-    assert proxy.cuts == 1
-    assert proxy.passed["down"] < SIZE + 5 * MIB, "what had arrived is not fetched again"
+    assert proxy.cut_count == 1
+    assert proxy.passed_bytes["down"] < BUILD_SIZE + 5 * MIB, (
+        "the bytes that had been downloaded are not downloaded again"
+    )
     assert digest(tmp_path / "got.bin") == digest(build)
     assert not (tmp_path / "got.bin.part").exists()
 
@@ -276,14 +287,14 @@ def test_a_partial_file_of_an_earlier_run_is_completed(
     run: Run, large_target: PushTarget, build: Path, published_version: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(build.read_bytes()[: 30 * MIB])
-    with cutting(large_target.server.port) as proxy:
+    with cutting_proxy(large_target.server.port) as proxy:
         result = run(
             *("download", large_target.name, "--version", published_version, "-o", "got.bin", "--server", proxy.url),
             COUNTERSIGN_TOKEN=large_target.token,
         )
 
     assert result.returncode == Exit.OK, result.stderr
-    assert proxy.passed["down"] < 12 * MIB
+    assert proxy.passed_bytes["down"] < 12 * MIB
     assert digest(tmp_path / "got.bin") == digest(build)
 
 
@@ -292,7 +303,7 @@ def download_command(target: PushTarget, version: str) -> tuple[str, ...]:
     return "download", target.name, "--version", version, "-o", "got.bin", "--server", target.server.url
 
 
-def test_a_partial_file_with_different_bytes_is_downloaded_again(
+def test_a_partial_file_with_different_content_is_downloaded_again(
     run: Run, large_target: PushTarget, build: Path, published_version: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(b"x" * MIB)
@@ -303,7 +314,7 @@ def test_a_partial_file_with_different_bytes_is_downloaded_again(
     assert digest(tmp_path / "got.bin") == digest(build)
 
 
-def test_an_existing_file_of_other_bytes_is_kept(
+def test_an_existing_file_with_different_content_is_not_overwritten(
     run: Run, large_target: PushTarget, published_version: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin").write_bytes(b"mine")
@@ -316,7 +327,7 @@ def test_an_existing_file_of_other_bytes_is_kept(
     assert forced_result.returncode == Exit.OK
 
 
-def test_a_missing_release_is_exit_code_3(run: Run, push_target: PushTarget) -> None:
+def test_a_download_of_a_missing_release_exits_with_code_3(run: Run, push_target: PushTarget) -> None:
     no_product = run("download", "northwind-games/none", "--server", push_target.server.url)
     no_release = run("download", push_target.name, "--version", "0.0.0-none", "--server", push_target.server.url)
     slug = push_target.name.partition("/")[2]
@@ -363,7 +374,7 @@ def test_a_build_of_one_file_is_reported_in_the_singular(run: Run, push_target: 
     (folder / "only.txt").write_text("alone")
 
     pushed_result = run(
-        *("push", folder, push_target.name, "--version", push_target.version(), "--server", push_target.server.url),
+        *("push", folder, push_target.name, "--version", push_target.new_version(), "--server", push_target.server.url),
         COUNTERSIGN_TOKEN=push_target.token,
     )
 

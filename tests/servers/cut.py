@@ -13,15 +13,15 @@ class CuttingProxy:
     """Forwards connections to a loopback port. After `up_after` bytes to the server or `down_after` bytes to the
     client, counted over all connections, it cuts the connection.
 
-    With `holds`, the proxy stalls the connection until the proxy is closed, instead of cutting it. After a cut, the
-    receiver cannot read the bytes that it has not read yet; during a stall, it can. `cuts` is the number of connections
-    that were cut or stalled. Later connections are forwarded completely.
+    With `stalls`, the proxy stalls the connection until the proxy is closed, instead of cutting it. After a cut, the
+    receiver cannot read the bytes that it has not read yet; during a stall, it can. `cut_count` is the number of
+    connections that were cut or stalled. Later connections are forwarded completely.
     """
 
     def __init__(
-        self, port: int, *, up_after: int | None = None, down_after: int | None = None, holds: bool = False
+        self, port: int, *, up_after: int | None = None, down_after: int | None = None, stalls: bool = False
     ) -> None:
-        self._holds = holds
+        self._stalls = stalls
         self._closed = threading.Event()
         self._to = port
         self._left = {"up": up_after, "down": down_after}
@@ -29,8 +29,8 @@ class CuttingProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._threads: list[threading.Thread] = []
         self._sockets: list[socket.socket] = []
-        self.cuts = 0
-        self.passed = {"up": 0, "down": 0}
+        self.cut_count = 0
+        self.passed_bytes = {"up": 0, "down": 0}
         self._accepting = threading.Thread(target=self.accept)
         self._accepting.start()
 
@@ -61,14 +61,14 @@ class CuttingProxy:
             _shut(connection)
         for thread in self._threads:
             thread.join()
-        for each in (self._listener, *self._sockets):
-            each.close()
+        for open_socket in (self._listener, *self._sockets):
+            open_socket.close()
 
     def _pass(self, direction: str, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
             while piece := source.recv(PIECE_BYTES):
                 if self._is_cut(direction, len(piece)):
-                    if self._holds:
+                    if self._stalls:
                         self._closed.wait()
                     else:
                         _cut(source)
@@ -79,39 +79,39 @@ class CuttingProxy:
 
     def _is_cut(self, direction: str, count: int) -> bool:
         with self._lock:
-            self.passed[direction] += count
+            self.passed_bytes[direction] += count
             bytes_left = self._left[direction]
             if bytes_left is None:
                 return False
             self._left[direction] = bytes_left - count if bytes_left > count else None
             if bytes_left > count:
                 return False
-            self.cuts += 1
+            self.cut_count += 1
             return True
 
 
 @contextmanager
-def cutting(
-    port: int, *, up_after: int | None = None, down_after: int | None = None, holds: bool = False
+def cutting_proxy(
+    port: int, *, up_after: int | None = None, down_after: int | None = None, stalls: bool = False
 ) -> Iterator[CuttingProxy]:
     """Run a proxy to the loopback port until the block ends."""
-    cutter = CuttingProxy(port, up_after=up_after, down_after=down_after, holds=holds)
+    cutter = CuttingProxy(port, up_after=up_after, down_after=down_after, stalls=stalls)
     try:
         yield cutter
     finally:
         cutter.close()
 
 
-def _cut(each: socket.socket) -> None:
+def _cut(open_socket: socket.socket) -> None:
     """Reset the connection, as if the line was broken. If the socket was not closed, the sender would continue until
     its buffers are full, and then wait."""
-    _shut(each)
+    _shut(open_socket)
     with suppress(OSError):
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    each.close()
+        open_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    open_socket.close()
 
 
-def _shut(each: socket.socket) -> None:
+def _shut(open_socket: socket.socket) -> None:
     """Shut down a socket, even if the other end has closed the connection already."""
     with suppress(OSError):
-        each.shutdown(socket.SHUT_RDWR)
+        open_socket.shutdown(socket.SHUT_RDWR)

@@ -8,8 +8,13 @@ import pytest
 from playwright.async_api import Browser, Route, expect
 
 from tests.browser.rules import evaluate
-from tests.browser.store.goods import free_product, owned_with_a_file, publish_release, published_with_a_file
 from tests.browser.store.people import PLAYER, PUBLISHER, call, new_person, sign_in
+from tests.browser.store.products import (
+    create_free_product,
+    create_owned_product,
+    publish_release_with_file,
+    publish_release_without_files,
+)
 from tests.browser.visits import REFUSALS
 from tests.browser.waiting import eventually, press_together, until_equal
 from tests.browser.watched import assert_accessible, open_watched_page, picture
@@ -28,7 +33,7 @@ PLACE_LINES = """new Set([...document.querySelectorAll(".place-line > *")]
 async def test_a_product_is_followed_by_keyboard_and_its_news_are_shown(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    slug = await asyncio.to_thread(free_product, demo_store)
+    slug = await asyncio.to_thread(create_free_product, demo_store)
     await asyncio.to_thread(call, demo_store, "POST", "/me/notifications/seen", {}, email=PLAYER)
     async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, f"/products/{slug}")
@@ -38,7 +43,7 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_shown(
         async with page.expect_response("**/api/v1/me/follows/product/*"):
             await page.keyboard.press("Enter")
         await expect(button).to_have_attribute("aria-pressed", "true")
-        await asyncio.to_thread(publish_release, demo_store, slug, "1.1.0")
+        await asyncio.to_thread(publish_release_without_files, demo_store, slug, "1.1.0")
 
         # Another browser of the same person shows it as well.
         await page.evaluate("localStorage.clear()")
@@ -145,12 +150,12 @@ async def test_notes_collections_and_hidden_products_are_kept_in_the_account(
 async def test_the_library_shows_releases_newer_than_the_downloaded_release(
     browser: Browser, demo_store: Running
 ) -> None:
-    slug = await asyncio.to_thread(owned_with_a_file, demo_store)
+    slug = await asyncio.to_thread(create_owned_product, demo_store)
     async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, f"/products/{slug}")
         async with page.expect_response("**/api/v1/library/*"), page.expect_download():
             await page.click(".get a.strong")
-        await asyncio.to_thread(publish_release, demo_store, slug, "1.1.0")
+        await asyncio.to_thread(publish_release_without_files, demo_store, slug, "1.1.0")
         await page.goto("/library?order=updated")
 
         await expect(page.locator(".updates > li", has_text=slug.title())).to_contain_text("1.1.0 · you have 1.0.0")
@@ -162,7 +167,7 @@ async def test_the_library_shows_releases_newer_than_the_downloaded_release(
 async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_account(
     browser: Browser, demo_store: Running
 ) -> None:
-    slug = await asyncio.to_thread(free_product, demo_store)
+    slug = await asyncio.to_thread(create_free_product, demo_store)
     followed = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
     owned = (await asyncio.to_thread(call, demo_store, "GET", "/library?limit=1", email=PLAYER))[0]
     note, collection = f"Kept {secrets.token_hex(4)}", f"Shelf {secrets.token_hex(4)}"
@@ -191,7 +196,7 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
 async def test_a_note_that_was_changed_elsewhere_is_not_replaced_unseen(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    slug = await asyncio.to_thread(owned_with_a_file, demo_store)
+    slug = await asyncio.to_thread(create_owned_product, demo_store)
     product = (await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}"))["id"]
 
     async def save_elsewhere(note: str) -> None:
@@ -236,7 +241,7 @@ async def test_a_draft_that_outlives_a_reload_does_not_replace_a_note_that_was_c
     browser: Browser, demo_store: Running
 ) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
-    await asyncio.to_thread(owned_with_a_file, demo_store, email)
+    await asyncio.to_thread(create_owned_product, demo_store, email)
     product = (await asyncio.to_thread(call, demo_store, "GET", "/library", email=email))[0]["id"]
 
     async def save_elsewhere(note: str) -> None:
@@ -267,7 +272,7 @@ async def test_typing_while_a_note_is_saved_does_not_cause_a_conflict(
     browser: Browser, demo_store: Running
 ) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
-    await asyncio.to_thread(owned_with_a_file, demo_store, email)
+    await asyncio.to_thread(create_owned_product, demo_store, email)
     save_requested, released_event = asyncio.Event(), asyncio.Event()
 
     async def save_late(route: Route) -> None:
@@ -308,7 +313,7 @@ window.fetch = async (address, init) => {
 
 async def test_a_note_of_a_product_whose_title_has_no_letter_is_saved(browser: Browser, demo_store: Running) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
-    await asyncio.to_thread(owned_with_a_file, demo_store, email)
+    await asyncio.to_thread(create_owned_product, demo_store, email)
 
     async with open_watched_page(browser, demo_store.url) as page:
         await page.add_init_script(WITH_A_STAR)
@@ -325,11 +330,11 @@ async def test_a_note_of_a_product_whose_title_has_no_letter_is_saved(browser: B
 def updatable(store: Running, email: str) -> list[str]:
     """Create two products of the person, both with a newer release than the downloaded release, and return their
     slugs."""
-    slugs = [owned_with_a_file(store, email) for _ in range(2)]
+    slugs = [create_owned_product(store, email) for _ in range(2)]
     for slug, each in zip(slugs, reversed(call(store, "GET", "/library", email=email)), strict=True):
         downloaded = {"version": "1.0.0", "platform": "linux", "at": None}
         call(store, "PATCH", f"/library/{each['id']}", {"downloaded": downloaded}, email=email)
-        published_with_a_file(store, slug, "1.1.0")
+        publish_release_with_file(store, slug, "1.1.0")
     return slugs
 
 
@@ -361,7 +366,7 @@ async def test_a_collection_is_made_renamed_and_deleted_beside_the_products(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
-    slug = await asyncio.to_thread(owned_with_a_file, demo_store, email)
+    slug = await asyncio.to_thread(create_owned_product, demo_store, email)
     async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, email, "/library")
         await page.click("button:text('New collection')")

@@ -9,8 +9,8 @@ import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.rules import evaluate
-from tests.browser.store.goods import built, create_updated_product, published_with_a_file
 from tests.browser.store.people import PUBLISHER, call, sign_in
+from tests.browser.store.products import create_product_with_file, create_updated_product, publish_release_with_file
 from tests.browser.waiting import eventually
 from tests.browser.watched import assert_accessible, open_watched_page
 from tests.servers.countersign import Running
@@ -47,12 +47,12 @@ async def test_the_download_for_this_computer_is_the_first(browser: Browser, dem
 async def test_an_owner_of_an_older_version_is_offered_the_new_version_with_its_notes(
     browser: Browser, demo_store: Running
 ) -> None:
-    slug = await asyncio.to_thread(built, demo_store)
+    slug = await asyncio.to_thread(create_product_with_file, demo_store)
     async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(f"/products/{slug}")
         async with page.expect_download():
             await page.click(".get a:has-text('Download for Linux')")
-        await asyncio.to_thread(published_with_a_file, demo_store, slug, "1.1.0")
+        await asyncio.to_thread(publish_release_with_file, demo_store, slug, "1.1.0")
         await page.reload()
         await page.locator(".get h2:has-text('Update available')").wait_for()
 
@@ -156,7 +156,7 @@ async def test_a_product_is_read_without_a_script(browser: Browser, demo_store: 
 async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_it(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    slug = await asyncio.to_thread(built, demo_store)
+    slug = await asyncio.to_thread(create_product_with_file, demo_store)
     async with open_watched_page(browser, demo_store.url, expected=("status of 404",)) as page:
         await page.goto(f"/products/{slug}")
         await page.focus("summary:text('Channel signature')")
@@ -175,8 +175,8 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
 async def test_no_signature_is_shown_for_a_channel_before_it_is_loaded(
     browser: Browser, demo_store: Running
 ) -> None:
-    slug = await asyncio.to_thread(built, demo_store)
-    publish = partial(published_with_a_file, demo_store, slug, "2.0.0-beta.1", channel="beta")
+    slug = await asyncio.to_thread(create_product_with_file, demo_store)
+    publish = partial(publish_release_with_file, demo_store, slug, "2.0.0-beta.1", channel="beta")
     await asyncio.to_thread(publish)
     released_event = asyncio.Event()
 

@@ -11,8 +11,8 @@ import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.rules import evaluate
-from tests.browser.store.goods import built
 from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
+from tests.browser.store.products import create_product_with_file
 from tests.browser.waiting import until_equal
 from tests.browser.watched import assert_accessible, open_watched_page, picture
 from tests.servers.countersign import Running
@@ -342,7 +342,7 @@ async def test_a_release_is_rolled_back_to_the_previous_release(
 
 @pytest.mark.full
 async def test_usage_shows_which_versions_are_downloaded(browser: Browser, demo_store: Running, axe: str) -> None:
-    slug = await asyncio.to_thread(built, demo_store)
+    slug = await asyncio.to_thread(create_product_with_file, demo_store)
     async with open_watched_page(browser, demo_store.url) as page:
         await page.goto(f"/products/{slug}")
         async with page.expect_download():

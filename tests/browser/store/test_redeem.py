@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.async_api import Browser, Route, expect
 
-from tests.browser.store.goods import new, publish_release
 from tests.browser.store.people import PLAYER, call, new_person, sign_in
+from tests.browser.store.products import create_draft_product, publish_release_without_files
 from tests.browser.waiting import until_equal
 from tests.browser.watched import assert_accessible, open_watched_page
 from tests.servers.countersign import Running
@@ -48,8 +48,8 @@ async def test_codes_are_redeemed_as_pasted_and_the_product_is_in_the_library(
 
 @pytest.mark.full
 async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, demo_store: Running) -> None:
-    slug = await asyncio.to_thread(new, demo_store)
-    await asyncio.to_thread(publish_release, demo_store, slug, "1.0.0")
+    slug = await asyncio.to_thread(create_draft_product, demo_store)
+    await asyncio.to_thread(publish_release_without_files, demo_store, slug, "1.0.0")
     code = (await asyncio.to_thread(issue_codes, demo_store, slug))[0]
     keys: list[str | None] = []
 
@@ -79,8 +79,8 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
 async def test_a_code_from_a_link_survives_the_sign_in_and_is_sent_to_no_other_site(
     browser: Browser, demo_store: Running
 ) -> None:
-    slug = await asyncio.to_thread(new, demo_store)
-    await asyncio.to_thread(publish_release, demo_store, slug, "1.0.0")
+    slug = await asyncio.to_thread(create_draft_product, demo_store)
+    await asyncio.to_thread(publish_release_without_files, demo_store, slug, "1.0.0")
     code = (await asyncio.to_thread(issue_codes, demo_store, slug))[0]
     requested_urls: list[str] = []
     async with open_watched_page(browser, demo_store.url) as page:
@@ -106,8 +106,8 @@ async def test_a_code_from_a_link_survives_the_sign_in_and_is_sent_to_no_other_s
 async def test_typed_codes_stay_over_a_reload_a_lost_network_and_an_ended_session(
     browser: Browser, demo_store: Running
 ) -> None:
-    slug = await asyncio.to_thread(new, demo_store)
-    await asyncio.to_thread(publish_release, demo_store, slug, "1.0.0")
+    slug = await asyncio.to_thread(create_draft_product, demo_store)
+    await asyncio.to_thread(publish_release_without_files, demo_store, slug, "1.0.0")
     code = (await asyncio.to_thread(issue_codes, demo_store, slug))[0]
     expected = (MISSED, "ERR_FAILED", "ERR_INTERNET_DISCONNECTED", "status of 401")
     async with open_watched_page(browser, demo_store.url, expected=expected) as page:
@@ -141,9 +141,9 @@ async def test_typed_codes_stay_over_a_reload_a_lost_network_and_an_ended_sessio
 async def test_a_used_code_and_a_code_for_an_owned_product_get_different_messages(
     browser: Browser, demo_store: Running
 ) -> None:
-    slug = await asyncio.to_thread(new, demo_store)
+    slug = await asyncio.to_thread(create_draft_product, demo_store)
     used_code, unused_code = await asyncio.to_thread(issue_codes, demo_store, slug, 2)
-    await asyncio.to_thread(publish_release, demo_store, slug, "1.0.0")
+    await asyncio.to_thread(publish_release_without_files, demo_store, slug, "1.0.0")
     await asyncio.to_thread(call, demo_store, "POST", "/redeem", {"code": used_code}, email=PLAYER)
     async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/redeem")

@@ -5,7 +5,7 @@ import pytest
 from playwright.async_api import Browser, Page, Request, expect
 
 from tests.browser.rules import evaluate
-from tests.browser.store.goods import free_product, new
+from tests.browser.store.products import create_draft_product, create_free_product
 from tests.browser.waiting import eventually, until_equal
 from tests.browser.watched import assert_accessible, open_watched_page, picture
 from tests.servers.countersign import Running
@@ -62,7 +62,7 @@ async def test_the_other_forms_have_covers_too(browser: Browser, demo_store: Run
 
 
 def test_the_cover_of_a_draft_is_not_shown(demo_store: Running) -> None:
-    public, draft = free_product(demo_store), new(demo_store)
+    public, draft = create_free_product(demo_store), create_draft_product(demo_store)
     page = httpx.get(f"{demo_store.url}/auth/signin", timeout=60).text
 
     assert f"/products/{public}/cover.svg" in page

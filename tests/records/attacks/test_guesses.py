@@ -1,4 +1,5 @@
-"""If an agent guesses a value, it never sees the token of the existing equal value, through any command."""
+"""An agent that writes a guessed value cannot find out whether an existing record has the same value: no command gives
+the written value the token of the existing one."""
 
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -16,20 +17,22 @@ WRONG = "wrong@x.example"
 
 
 class Card(Model):
-    """A name, and a field that is computed from it."""
+    """A model with personal fields, and with fields that are computed from them."""
 
     title = Text()
     name = Text(personal="PERSON")
     nickname = Text(personal="PERSON")
     remark = Text(personal="REMARK")
-    same = Text(personal="PERSON", computed=lambda name: name)
-    again = Text(personal="PERSON", computed=lambda same: same)
-    titled = Text(personal="PERSON", computed=lambda title: title)
-    whole = Text(personal="PERSON", computed=lambda name, title: name if title == "plain" else f"{title} {name}")
-    remarked = Text(personal="PERSON", computed=lambda remark: remark)
+    name_copy = Text(personal="PERSON", computed=lambda name: name)
+    copy_of_copy = Text(personal="PERSON", computed=lambda name_copy: name_copy)
+    title_copy = Text(personal="PERSON", computed=lambda title: title)
+    title_and_name = Text(
+        personal="PERSON", computed=lambda name, title: name if title == "plain" else f"{title} {name}"
+    )
+    remark_copy = Text(personal="PERSON", computed=lambda remark: remark)
 
 
-COMPUTED = ("same", "again", "titled", "whole", "remarked")
+COMPUTED = ("name_copy", "copy_of_copy", "title_copy", "title_and_name", "remark_copy")
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ async def test_a_guess_in_a_clear_field_is_not_confirmed_by_a_copy_in_a_masked_f
     assert (await office.value(agent, "party.get", id=party))["phone"] != victim["phone"]
 
 
-async def test_the_next_token_of_a_label_does_not_confirm_the_previous_guess(office: Office) -> None:
+async def test_a_guess_is_not_confirmed_by_a_later_agent_token_with_the_same_label(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.get", label="mail", name="first")
     victim, clear_lead = await first_lead(office, agent)
     own_lead = await office.value(agent, "lead.create", title="x", contact_email=clear_lead["contact_email"])
@@ -110,7 +113,7 @@ async def test_the_next_token_of_a_label_does_not_confirm_the_previous_guess(off
     assert len({guessed_token, victims_token, own_lead["contact_email"], victim["contact_email"]}) == 4
     (entry,) = await office.value(later_agent, "lead.history", id=own_lead["id"])
     assert entry["changes"]["contact_email"] == [None, guessed_token]
-    # The earlier tokens and the tokens of the agent's own text are invalid.
+    # The tokens that the earlier agent token was shown are invalid, also the token of a value that it wrote itself.
     for old in (own_lead["contact_email"], victim["contact_email"]):
         reason = await office.refusal_of(later_agent, "lead.update", id=own_lead["id"], contact_email=old)
         assert reason == f"unknown token {old}"
@@ -129,8 +132,8 @@ async def test_a_value_computed_from_a_guess_does_not_get_the_token_of_an_existi
     tokens = [own_card[name] for name in COMPUTED]
     assert token not in tokens
     assert len({*tokens}) == len(tokens)
-    # A field that is computed from a value that was written by its token has the same value.
-    assert (by_token["same"], by_token["again"]) == (token, token)
+    # The agent wrote the name as a token, so the fields that are computed from the name get the same token.
+    assert (by_token["name_copy"], by_token["copy_of_copy"]) == (token, token)
 
 
 async def test_right_and_wrong_guesses_change_computed_fields_in_the_same_way(
@@ -144,12 +147,12 @@ async def test_right_and_wrong_guesses_change_computed_fields_in_the_same_way(
         card_after = await cards.value(agent, "card", "update", id=existing_card["id"], name=guess, remark=guess)
 
         changed_names = [name for name in ("name", "remark", *COMPUTED) if card_before[name] != card_after[name]]
-        assert changed_names == ["name", "remark", "same", "again", "whole", "remarked"]
+        assert changed_names == ["name", "remark", "name_copy", "copy_of_copy", "title_and_name", "remark_copy"]
         (entry, _) = await cards.value(agent, "card", "history", id=existing_card["id"])
         assert sorted(entry["changes"]) == sorted(changed_names)
 
 
-async def test_a_value_that_another_person_derives_from_a_guess_does_not_share_a_token(
+async def test_a_value_that_is_computed_later_from_a_guess_does_not_get_the_token_of_an_existing_value(
     cards: InProcessService, agent: Caller
 ) -> None:
     root = cards.administrator()
@@ -159,20 +162,22 @@ async def test_a_value_that_another_person_derives_from_a_guess_does_not_share_a
 
     await cards.value(root, "card", "update", id=own_card["id"], title="plain")
 
-    assert (await cards.value(root, "card", "get", id=own_card["id"]))["whole"] == "Ada"
-    assert (await cards.value(agent, "card", "get", id=own_card["id"]))["whole"] != token
+    assert (await cards.value(root, "card", "get", id=own_card["id"]))["title_and_name"] == "Ada"
+    assert (await cards.value(agent, "card", "get", id=own_card["id"]))["title_and_name"] != token
 
 
-async def test_two_guesses_that_change_places_stay_guesses(cards: InProcessService, agent: Caller) -> None:
+async def test_two_guesses_that_an_agent_swaps_do_not_get_the_tokens_of_existing_values(
+    cards: InProcessService, agent: Caller
+) -> None:
     root = cards.administrator()
     existing_card = await cards.value(root, "card", "create", name="Ada", nickname="Eve")
     shown_card = await cards.value(agent, "card", "get", id=existing_card["id"])
     own_card = await cards.value(agent, "card", "create", name="Ada", nickname="Eve")
 
-    turned_card = await cards.value(
+    swapped_card = await cards.value(
         agent, "card", "update", id=own_card["id"], name=own_card["nickname"], nickname=own_card["name"]
     )
 
-    assert (turned_card["name"], turned_card["nickname"]) == (own_card["nickname"], own_card["name"])
-    assert turned_card["name"] != shown_card["nickname"]
+    assert (swapped_card["name"], swapped_card["nickname"]) == (own_card["nickname"], own_card["name"])
+    assert swapped_card["name"] != shown_card["nickname"]
     assert (await cards.value(root, "card", "get", id=own_card["id"]))["name"] == "Eve"

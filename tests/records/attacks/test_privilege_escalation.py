@@ -1,16 +1,16 @@
-"""A caller cannot give itself or others more rights than it has, through roles, grants, invitations or records outside
-its rows."""
+"""A caller cannot give itself or others more rights than it has: not through roles, grants or invitations, and not
+through records outside its row scope."""
 
 import pytest
 
 from tests.records.office import Office
 
-ROWS_OF_TICKETS = '[{"field": "model", "op": "eq", "value": "ticket"}]'
+TICKET_ROWS = '[{"field": "model", "op": "eq", "value": "ticket"}]'
 OWN_LEADS = '[{"field": "owner", "op": "eq", "value": {"stand": "CALLER"}}]'
 USERS = {"model": "user", "commands": "get,list,create,update,invite", "clear": "username,is_active", "write": "*"}
 ROLES = {"model": "role", "commands": "get,list,create,update", "clear": "*", "write": "*"}
 GRANTS = {"model": "grant", "commands": "get,list,create,update", "clear": "*", "write": "*"}
-MEMBERS = {"model": "user_role", "commands": "get,list,create,update", "clear": "*", "write": "*"}
+USER_ROLES = {"model": "user_role", "commands": "get,list,create,update", "clear": "*", "write": "*"}
 TICKETS = {"model": "ticket", "commands": "get,list,update", "clear": "subject,state", "write": "subject"}
 
 
@@ -23,46 +23,52 @@ async def _user(office: Office, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["root", "carol"])
-async def test_a_manager_gets_no_link_for_a_person_with_more_rights(office: Office, name: str) -> None:
+async def test_a_manager_cannot_create_an_invitation_link_for_a_person_with_more_rights(
+    office: Office, name: str
+) -> None:
     await office.person("hr", USERS)
     assert "more rights than you" in await office.refusal_of("hr", "user.invite", id=await _user(office, name))
 
 
 async def test_a_manager_invites_people_without_roles_and_people_of_its_own_role(office: Office) -> None:
-    await office.person("hr", USERS, MEMBERS, ROLES)
-    new = await office.value("hr", "user.create", username="newcomer")
-    assert "token=" in (await office.value("hr", "user.invite", id=new["id"]))["link"]
-    await office.value("hr", "user_role.create", user=new["id"], role=await _role(office, "role of hr"))
-    assert "token=" in (await office.value("hr", "user.invite", id=new["id"]))["link"]
+    await office.person("hr", USERS, USER_ROLES, ROLES)
+    newcomer = await office.value("hr", "user.create", username="newcomer")
+    assert "token=" in (await office.value("hr", "user.invite", id=newcomer["id"]))["link"]
+    await office.value("hr", "user_role.create", user=newcomer["id"], role=await _role(office, "role of hr"))
+    assert "token=" in (await office.value("hr", "user.invite", id=newcomer["id"]))["link"]
 
 
-async def _opens(office: Office, link: str) -> bool:
+async def _is_valid_link(office: Office, link: str) -> bool:
     return (await office.http.get("/setup", params={"token": link.partition("token=")[2]})).status_code == 200
 
 
-async def test_a_link_ends_when_its_maker_no_longer_has_all_that_the_person_has(office: Office) -> None:
+async def test_an_invitation_link_becomes_invalid_when_the_invited_person_has_more_rights_than_its_creator(
+    office: Office,
+) -> None:
     await office.person("hr", USERS, ROLES)
     role = (await office.value("root", "role.create", title="wide"))["id"]
     for who, is_open in (("hr", False), ("root", True)):
-        for number, later_model in enumerate(("user_role", "grant", "role")):
+        for number, model_of_change in enumerate(("user_role", "grant", "role")):
             user = (await office.value("hr", "user.create", username=f"newcomer-{who}-{number}"))["id"]
-            if later_model != "user_role":
+            if model_of_change != "user_role":
                 await office.value("root", "user_role.create", user=user, role=role)
             link = (await office.value(who, "user.invite", id=user))["link"]
-            assert await _opens(office, link)
-            if later_model == "user_role":
+            assert await _is_valid_link(office, link)
+            if model_of_change == "user_role":
                 await office.value("root", "user_role.create", user=user, role=role)
-            elif later_model == "grant":
+            elif model_of_change == "grant":
                 grant = await office.value("root", "grant.create", role=role, model="invoice", commands="get")
                 await office.value("root", "grant.delete", id=grant["id"])
             else:
                 await office.value("root", "role.update", id=role, rights=None if who == "hr" else "base.unmask")
                 await office.value("root", "role.update", id=role, rights="base.unmask" if who == "hr" else None)
-            assert await _opens(office, link) is is_open
+            assert await _is_valid_link(office, link) is is_open
 
 
 @pytest.mark.parametrize("title", ["administrator", "accountant", "clerk"])
-async def test_role_titles_of_modules_can_neither_be_changed_nor_chosen(office: Office, title: str) -> None:
+async def test_the_titles_of_roles_that_modules_declare_cannot_be_changed_or_given_to_other_roles(
+    office: Office, title: str
+) -> None:
     await office.person("hr", ROLES)
     for who in ("hr", "root"):
         assert "title" in await office.refusal_of(who, "role.update", id=await _role(office, title), title="old")
@@ -73,8 +79,8 @@ async def test_role_titles_of_modules_can_neither_be_changed_nor_chosen(office: 
     assert (await office.call("hr", "invoice.list", {"limit": 1})).status_code == 404
 
 
-async def test_a_role_title_in_an_approval_setting_cannot_be_chosen(office: Office) -> None:
-    await office.person("hr", ROLES, MEMBERS)
+async def test_a_role_title_that_an_approval_setting_names_cannot_be_given_to_a_new_role(office: Office) -> None:
+    await office.person("hr", ROLES, USER_ROLES)
     await office.value("root", "setting.create", title="approval:lead.delete", value='{"group": "treasurers"}')
     assert "title" in await office.refusal_of("hr", "role.create", title="treasurers")
     role = await office.value("root", "role.create", title="treasurers")
@@ -92,7 +98,7 @@ async def test_a_role_title_in_an_approval_setting_cannot_be_chosen(office: Offi
         {"model": "ticket", "commands": "get,list", "clear": "*"},
         {"model": "ticket", "commands": "get,update", "clear": "subject,state", "write": "state"},
         {"model": "lead", "commands": "get,list", "clear": "title"},
-        # From the records that the new grant reaches, the caller could infer the values that the condition compares.
+        # The caller may not read requester_email, but could infer it from the tickets that this grant's rows select.
         {
             "model": "ticket",
             "commands": "get,list",
@@ -114,7 +120,7 @@ async def test_no_person_grants_more_than_they_have(office: Office, grant: dict[
 
 
 async def test_no_person_gives_a_role_with_more_rights_than_their_own(office: Office) -> None:
-    hr = await office.person("hr", MEMBERS, ROLES, TICKETS)
+    hr = await office.person("hr", USER_ROLES, ROLES, TICKETS)
     for title in ("administrator", "accountant", "clerk", "sales_manager"):
         role = await _role(office, title)
         assert "more than you have" in await office.refusal_of("hr", "user_role.create", user=hr, role=role)
@@ -129,15 +135,15 @@ async def test_no_person_gives_a_role_with_more_rights_than_their_own(office: Of
 
 
 async def test_no_person_gives_a_right_that_they_lack(office: Office) -> None:
-    await office.person("hr", ROLES, MEMBERS)
+    await office.person("hr", ROLES, USER_ROLES)
     own_role = await _role(office, "role of hr")
     assert "more than you have" in await office.refusal_of("hr", "role.update", id=own_role, rights="base.unmask")
     assert "more than you have" in await office.refusal_of("hr", "role.create", title="new", rights="base.unmask")
     await office.value("hr", "role.update", id=own_role, description="as before")
 
 
-async def test_the_row_scope_applies_to_created_records_and_to_the_result_of_changes(office: Office) -> None:
-    await office.person("hr", {**GRANTS, "rows": ROWS_OF_TICKETS}, ROLES, TICKETS)
+async def test_created_and_changed_records_must_be_in_the_row_scope_of_the_caller(office: Office) -> None:
+    await office.person("hr", {**GRANTS, "rows": TICKET_ROWS}, ROLES, TICKETS)
     own_role = await _role(office, "role of hr")
     ticket = {"commands": "get,list", "clear": "subject"}
     assert await office.refusal_of("hr", "grant.create", role=own_role, model="lead", **ticket) == "no such record"
@@ -146,19 +152,19 @@ async def test_the_row_scope_applies_to_created_records_and_to_the_result_of_cha
     assert (await office.first_record("grant", id=grant["id"]))["model"] == "ticket"
 
 
-async def test_records_outside_of_the_row_rules_are_neither_created_nor_given_away(office: Office) -> None:
+async def test_a_caller_cannot_create_a_record_outside_its_row_scope_or_move_a_record_out_of_it(office: Office) -> None:
     ann = await office.person("ann", {"model": "lead", "commands": "*", "clear": "*", "write": "*", "rows": OWN_LEADS})
     alice = await _user(office, "alice")
-    seeing = {"model": "user", "commands": "get,list", "clear": "username"}
-    await office.value("root", "grant.create", role=await _role(office, "role of ann"), **seeing)
+    user_grant = {"model": "user", "commands": "get,list", "clear": "username"}
+    await office.value("root", "grant.create", role=await _role(office, "role of ann"), **user_grant)
     agent = await office.agent("ann", "*")
     for who in ("ann", agent):
         lead = await office.value(who, "lead.create", title="mine")
         assert lead["owner"] == ann
         assert await office.refusal_of(who, "lead.create", title="x", owner=alice) == "no such record"
         assert await office.refusal_of(who, "lead.update", id=lead["id"], owner=alice) == "no such record"
-        moved_values = {"stage": "qualified", "owner": alice}
-        assert await office.refusal_of(who, "lead.update", id=lead["id"], **moved_values) == "no such record"
+        values_outside = {"stage": "qualified", "owner": alice}
+        assert await office.refusal_of(who, "lead.update", id=lead["id"], **values_outside) == "no such record"
         assert (await office.value(who, "lead.update", id=lead["id"], stage="qualified"))["stage"] == "qualified"
     csv = f"title,owner\nx,{alice}\n"
     assert (await office.value("ann", "lead.import", csv=csv))["errors"][0]["error"] == "no such record"

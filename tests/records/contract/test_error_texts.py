@@ -86,6 +86,6 @@ async def test_a_description_names_effect_states_inputs_and_approval(office: Off
         (where("is_active", eq=True), "is_active is true"),
     ],
 )
-def test_a_condition_reads_as_a_clause(condition: Any, clause_text: str) -> None:
+def test_a_condition_is_described_by_a_clause(condition: Any, clause_text: str) -> None:
     assert clause(condition) == clause_text
     assert clauses([condition, where("title", contains="x")]) == f"{clause_text} and title contains x"

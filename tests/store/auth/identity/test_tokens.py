@@ -1,4 +1,4 @@
-"""Client credentials, sign-in, sessions and their exchange. A revoked right is missing at once."""
+"""Client credentials, sign-in, and sessions and their exchange for tokens. A revoked right takes effect at once."""
 
 import asyncio
 import base64
@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from countersign.kernel.security import passwords
-from countersign.store import app as distribution
+from countersign.store import app as store_app
 from countersign.store.auth import people, queries
 from countersign.store.auth.oauth import clients
 from countersign.store.context import Store
@@ -32,15 +32,15 @@ async def client(world: World) -> tuple[str, str]:
 
 async def test_a_token_shows_the_role_in_each_organisation(world: World) -> None:
     ann = await world.person("ann@example.com", north="owner", south="viewer")
-    program = await world.client_token("north")
+    client_token = await world.client_token("north")
 
-    role_lists = [(await world.call("GET", "/auth/me", token)).json()["roles"] for token in (ann, program)]
+    role_lists = [(await world.call("GET", "/auth/me", token)).json()["roles"] for token in (ann, client_token)]
 
     assert role_lists == [{"north": "owner", "south": "viewer"}, {}]
 
 
 async def exchange(world: World, *, path: str = "/auth/token", auth: Any = None, **form: str) -> httpx.Response:
-    """Send a form to the token endpoint and return the response."""
+    """Send a form to the token endpoint, and return the response. Members with the value "-" are not sent."""
     data = {"grant_type": "client_credentials", **form}
     return await world.http.post(f"/api/v1{path}", data={k: v for k, v in data.items() if v != "-"}, auth=auth)
 
@@ -90,7 +90,7 @@ async def test_a_scope_narrows_and_never_widens(world: World, client: tuple[str,
     assert (await world.call("POST", "/products", token, json=body)).json()["code"] == "insufficient_scope"
 
 
-async def test_oauth_errors_have_both_shapes_and_say_nothing_of_which_part_was_wrong(
+async def test_token_errors_have_the_members_of_both_formats_and_do_not_reveal_which_credential_is_wrong(
     world: World, client: tuple[str, str]
 ) -> None:
     name, secret = client
@@ -100,7 +100,7 @@ async def test_oauth_errors_have_both_shapes_and_say_nothing_of_which_part_was_w
     garbled_response = await world.http.post(
         "/api/v1/auth/token", data={"grant_type": "client_credentials"}, headers={"Authorization": "Basic !!!"}
     )
-    double_answer = await exchange(world, auth=client, client_id=name, client_secret=secret)
+    repeated_answer = await exchange(world, auth=client, client_id=name, client_secret=secret)
     other_grant = await exchange(world, auth=client, grant_type="password")
     missing_response = await exchange(world, auth=client, grant_type="-")
 
@@ -108,10 +108,10 @@ async def test_oauth_errors_have_both_shapes_and_say_nothing_of_which_part_was_w
     for answer in (wrong_secret, unknown_response, empty_answer, garbled_response):
         assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
         assert answer.headers["www-authenticate"].startswith("Basic ")
-    assert (double_answer.status_code, double_answer.json()["error"]) == (400, "invalid_request")
+    assert (repeated_answer.status_code, repeated_answer.json()["error"]) == (400, "invalid_request")
     assert (other_grant.status_code, other_grant.json()["error"]) == (400, "unsupported_grant_type")
     assert (missing_response.status_code, missing_response.json()["error"]) == (400, "invalid_request")
-    for answer in (wrong_secret, double_answer, other_grant, missing_response):
+    for answer in (wrong_secret, repeated_answer, other_grant, missing_response):
         body = answer.json()
         assert {"error", "error_description", "code", "message"} <= set(body)
         assert body["error_description"] == body["message"]
@@ -120,9 +120,9 @@ async def test_oauth_errors_have_both_shapes_and_say_nothing_of_which_part_was_w
 
 async def test_a_parameter_that_is_sent_twice_is_refused(world: World, client: tuple[str, str]) -> None:
     content = b"grant_type=client_credentials&scope=read:products&scope=write:products"
-    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
 
-    answer = await world.http.post("/api/v1/auth/token", content=content, headers=kind, auth=client)
+    answer = await world.http.post("/api/v1/auth/token", content=content, headers=headers, auth=client)
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
 
@@ -131,7 +131,7 @@ async def test_the_token_endpoint_accepts_only_post(world: World) -> None:
     assert (await world.call("GET", "/auth/token")).status_code == 405
 
 
-async def test_credentials_in_basic_are_form_encoded_first(world: World) -> None:
+async def test_credentials_in_a_basic_header_are_form_decoded(world: World) -> None:
     org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
@@ -147,13 +147,15 @@ async def test_credentials_in_basic_are_form_encoded_first(world: World) -> None
     assert answer.status_code == 200
 
 
-async def test_a_session_needs_no_scope_and_a_narrowed_token_only_has_its_own(world: World) -> None:
+async def test_a_session_has_all_scopes_and_a_narrowed_token_has_only_the_requested_ones(world: World) -> None:
     await person(world)
-    page = await sign_in(world)
+    page_headers = await sign_in(world)
 
-    session = (await world.http.post("/auth/session/token", json={}, headers=page)).json()
-    narrow = (await world.http.post("/auth/session/token", json={"scope": "read:products"}, headers=page)).json()
-    wide = await world.http.post("/auth/session/token", json={"scope": "admin:org"}, headers=page)
+    session = (await world.http.post("/auth/session/token", json={}, headers=page_headers)).json()
+    narrow = (
+        await world.http.post("/auth/session/token", json={"scope": "read:products"}, headers=page_headers)
+    ).json()
+    wide = await world.http.post("/auth/session/token", json={"scope": "admin:org"}, headers=page_headers)
 
     assert (await world.call("GET", "/library", session["access_token"])).status_code == 200
     assert (await world.call("GET", "/library", narrow["access_token"])).json()["code"] == "insufficient_scope"
@@ -162,10 +164,10 @@ async def test_a_session_needs_no_scope_and_a_narrowed_token_only_has_its_own(wo
 
 async def test_a_session_is_exchanged_only_by_pages_of_this_service(world: World) -> None:
     await person(world)
-    page = await sign_in(world)
+    page_headers = await sign_in(world)
 
     for origin in ("http://evil.example", "null", ""):
-        answer = await world.http.post("/auth/session/token", json={}, headers={**page, "Origin": origin})
+        answer = await world.http.post("/auth/session/token", json={}, headers={**page_headers, "Origin": origin})
         assert (answer.status_code, answer.json()["code"]) == (403, "foreign_origin")
     sessionless = await world.http.post("/auth/session/token", json={}, headers=ORIGIN)
     assert (sessionless.status_code, sessionless.json()["code"]) == (401, "invalid_token")
@@ -182,19 +184,19 @@ async def test_a_401_names_the_page_that_describes_how_to_get_a_token(world: Wor
 
 async def test_signing_out_ends_the_session_and_its_tokens(world: World) -> None:
     await person(world)
-    page = await sign_in(world)
+    page_headers = await sign_in(world)
     tokens = [
-        (await world.http.post("/auth/session/token", json=body, headers=page)).json()["access_token"]
+        (await world.http.post("/auth/session/token", json=body, headers=page_headers)).json()["access_token"]
         for body in ({}, {"scope": "read:library"})
     ]
     for token in tokens:
         assert (await world.call("GET", "/library", token)).status_code == 200
 
-    assert (await world.http.post("/auth/signout", headers=page)).status_code == 303
+    assert (await world.http.post("/auth/signout", headers=page_headers)).status_code == 303
 
     for token in tokens:
         assert (await world.call("GET", "/library", token)).status_code == 401
-    assert (await world.http.post("/auth/session/token", json={}, headers=page)).status_code == 401
+    assert (await world.http.post("/auth/session/token", json={}, headers=page_headers)).status_code == 401
 
 
 async def test_sign_in_reveals_nothing_about_who_exists_and_slows_guessing_down(world: World) -> None:
@@ -237,17 +239,17 @@ async def test_t40_signing_in_redirects_only_to_pages_of_this_service(world: Wor
     assert (answer.status_code, answer.headers["location"]) == (303, location)
 
 
-async def with_root(store: Store, root_url: str, *, is_loopback: bool) -> httpx.AsyncClient:
-    """Return a client of the same store as if it was reached at another address."""
+async def client_at(store: Store, root_url: str, *, is_loopback: bool) -> httpx.AsyncClient:
+    """Return an HTTP client that reaches the same store at another address."""
     moved_store = replace(store, root_url=root_url, is_loopback=is_loopback)
-    return httpx.AsyncClient(transport=httpx.ASGITransport(distribution.create(moved_store)), base_url=root_url)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(store_app.create(moved_store)), base_url=root_url)
 
 
 async def test_the_cookie_is_bound_to_the_host_over_https(world: World) -> None:
     await person(world)
     form = {"email": "ann@example.com", "password": PASSWORD}
     plain_response = await world.http.post("/auth/signin", data=form, headers=ORIGIN)
-    async with await with_root(world.store, "https://store.example", is_loopback=False) as secure:
+    async with await client_at(world.store, "https://store.example", is_loopback=False) as secure:
         safe = await secure.post("/auth/signin", data=form, headers={"Origin": "https://store.example"})
 
     for response in (plain_response, safe):
@@ -263,7 +265,7 @@ async def test_a_cookie_name_with_leading_white_space_does_not_match(world: Worl
     await person(world)
     form = {"email": "ann@example.com", "password": PASSWORD}
     origin = "https://store.example"
-    async with await with_root(world.store, origin, is_loopback=False) as secure:
+    async with await client_at(world.store, origin, is_loopback=False) as secure:
         signed_in = await secure.post("/auth/signin", data=form, headers={"Origin": origin})
         cookie = signed_in.headers["set-cookie"].partition(";")[0].encode()
         secure.cookies.clear()
@@ -275,12 +277,12 @@ async def test_a_cookie_name_with_leading_white_space_does_not_match(world: Worl
     assert statuses == [200, 200, 401]
 
 
-async def test_sign_in_over_plain_http_is_refused_elsewhere(world: World) -> None:
+async def test_sign_in_over_plain_http_is_refused_except_on_loopback(world: World) -> None:
     await person(world)
-    root = "http://store.example"
-    async with await with_root(world.store, root, is_loopback=False) as remote_client:
+    root_url = "http://store.example"
+    async with await client_at(world.store, root_url, is_loopback=False) as remote_client:
         form = {"email": "ann@example.com", "password": PASSWORD}
-        post_answer = await remote_client.post("/auth/signin", data=form, headers={"Origin": root})
+        post_answer = await remote_client.post("/auth/signin", data=form, headers={"Origin": root_url})
         sign_in_page = await remote_client.get("/auth/signin")
 
     assert {post_answer.json()["code"], sign_in_page.json()["code"]} == {"insecure_sign_in"}
@@ -293,15 +295,15 @@ async def test_issued_tokens_lose_a_revoked_role(world: World) -> None:
     assert (await world.call("POST", "/products", publisher, json=body)).status_code == 201
 
     await world.call("POST", "/org/members", owner, json={"email": "pub@north.example", "role": "viewer"})
-    lowered_response = await world.call("POST", "/products", publisher, json={**body, "slug": "b"})
-    still_answer = await world.call("GET", "/products/a", publisher)
+    viewer_response = await world.call("POST", "/products", publisher, json={**body, "slug": "b"})
+    read_answer = await world.call("GET", "/products/a", publisher)
     await world.call("DELETE", "/org/members", owner, params={"email": "pub@north.example"})
     removed_response = await world.call("GET", "/products/a", publisher)
 
-    assert (lowered_response.status_code, still_answer.status_code, removed_response.status_code) == (403, 200, 404)
+    assert (viewer_response.status_code, read_answer.status_code, removed_response.status_code) == (403, 200, 404)
 
 
-async def test_an_organisation_keeps_an_owner_even_when_two_leave_at_once(world: World) -> None:
+async def test_an_organisation_keeps_an_owner_even_if_both_owners_are_removed_at_once(world: World) -> None:
     first_owner = await world.person("first@north.example", north="owner")
     second_owner = await world.person("second@north.example", north="owner")
 
@@ -345,7 +347,7 @@ async def test_every_scope_can_be_granted(world: World) -> None:
     assert set((await world.call("GET", "/auth/me", token)).json()["scope"].split()) == set(ALL_SCOPES.split())
 
 
-async def test_a_person_added_twice_at_once_is_one_member(world: World) -> None:
+async def test_a_person_who_is_added_several_times_at_once_is_one_member(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for number in range(3):
         body = {"email": f"new{number}@north.example", "role": "viewer"}

@@ -1,4 +1,4 @@
-"""Creates products of the demonstration's publisher through the API."""
+"""Functions that create products and releases of the demonstration's publisher through the API."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from tests.browser.store.people import PLAYER, call
 from tests.servers.countersign import Running
 
 
-def new(store: Running, *, access: str = "entitled") -> str:
+def create_draft_product(store: Running, *, access: str = "entitled") -> str:
     """Create a draft product, and return its slug."""
     slug = f"lighthouse-{secrets.token_hex(4)}"
     product = {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"], "access": access}
@@ -22,7 +22,9 @@ def new(store: Running, *, access: str = "entitled") -> str:
     return slug
 
 
-def create_draft(store: Running, slug: str, content: bytes, version: str = "1.0.0", *, channel: str = "stable") -> str:
+def create_draft_release(
+    store: Running, slug: str, content: bytes, version: str = "1.0.0", *, channel: str = "stable"
+) -> str:
     """Create a draft release of the product with one file for Linux, and return the artifact's id."""
     call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": channel})
     announcement = {"filename": "lighthouse.zip", "size": len(content), "platform": "linux"}
@@ -31,40 +33,40 @@ def create_draft(store: Running, slug: str, content: bytes, version: str = "1.0.
     return announced_file["artifact_id"]
 
 
-def publish_release(store: Running, slug: str, version: str) -> None:
-    """Publish another release of the product."""
+def publish_release_without_files(store: Running, slug: str, version: str) -> None:
+    """Publish a release of the product that has notes and no files."""
     call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable", "notes_only": True})
     call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
 
 
-def free_product(store: Running) -> str:
+def create_free_product(store: Running) -> str:
     """Create a product with the release 1.0.0, and return its slug."""
-    slug = new(store, access="free")
-    publish_release(store, slug, "1.0.0")
+    slug = create_draft_product(store, access="free")
+    publish_release_without_files(store, slug, "1.0.0")
     return slug
 
 
-def published_with_a_file(
+def publish_release_with_file(
     store: Running, slug: str, version: str, content: bytes | None = None, *, channel: str = "stable"
 ) -> None:
-    """Publish another release of the product, with a file for Linux."""
+    """Publish a release of the product with one file for Linux."""
     process_build(
-        store, create_draft(store, slug, zip_build() if content is None else content, version, channel=channel)
+        store, create_draft_release(store, slug, zip_build() if content is None else content, version, channel=channel)
     )
     call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
 
 
-def owned_with_a_file(store: Running, email: str = PLAYER) -> str:
-    """Create a product of the person, whose release 1.0.0 has a file, and return its slug."""
-    slug = new(store)
-    published_with_a_file(store, slug, "1.0.0")
+def create_owned_product(store: Running, email: str = PLAYER) -> str:
+    """Create a product whose release 1.0.0 has a file, add it to the person's library, and return its slug."""
+    slug = create_draft_product(store)
+    publish_release_with_file(store, slug, "1.0.0")
     codes = call(store, "POST", "/codes", {"kind": "license", "products": [slug], "count": 1})["codes"]
     call(store, "POST", "/redeem", {"code": codes[0]}, email=email)
     return slug
 
 
 def zip_build(more_files: Mapping[str, bytes] | None = None) -> bytes:
-    """Return a small build, with more files by name."""
+    """Return a small zip archive of a game. `more_files` maps the names of further files to their contents."""
     zip_bytes = io.BytesIO()
     with zipfile.ZipFile(zip_bytes, "w") as file:
         file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
@@ -80,23 +82,23 @@ def process_build(store: Running, artifact: str) -> None:
     assert job["status"] == "completed", job
 
 
-def built(store: Running) -> str:
-    """Create a free product whose release 1.0.0 is processed, and return its slug."""
-    slug = new(store, access="free")
-    published_with_a_file(store, slug, "1.0.0")
+def create_product_with_file(store: Running) -> str:
+    """Create a free product whose release 1.0.0 has a file, and return its slug."""
+    slug = create_draft_product(store, access="free")
+    publish_release_with_file(store, slug, "1.0.0")
     return slug
 
 
 def create_updated_product(store: Running) -> str:
     """Create a free product with the releases 1.0.0 and 1.1.0 and a delta between them, and return its slug. The second
     release lists two components."""
-    slug = new(store, access="free")
+    slug = create_draft_product(store, access="free")
     data = random.Random(slug).randbytes(300_000)
-    bill = {"bomFormat": "CycloneDX", "version": 1, "components": [{"name": "SDL"}, {"name": "zlib"}]}
+    sbom = {"bomFormat": "CycloneDX", "version": 1, "components": [{"name": "SDL"}, {"name": "zlib"}]}
     changed_data = data[:150_000] + b"changed" + data[150_000:]
-    published_with_a_file(store, slug, "1.0.0", zip_build({"game/data.bin": data}))
-    newer = zip_build({"game/data.bin": changed_data, "game/bom.json": json.dumps(bill).encode()})
-    published_with_a_file(store, slug, "1.1.0", newer)
+    publish_release_with_file(store, slug, "1.0.0", zip_build({"game/data.bin": data}))
+    newer = zip_build({"game/data.bin": changed_data, "game/bom.json": json.dumps(sbom).encode()})
+    publish_release_with_file(store, slug, "1.1.0", newer)
     until = time.monotonic() + 600
     while call(store, "GET", f"/products/{slug}/releases/1.1.0/delta?from=1.0.0&platform=linux")["status"] != "ready":
         assert time.monotonic() < until, "no worker made the delta"
