@@ -1,4 +1,4 @@
-// Shows its content to people who are signed in. Others see a link to sign in.
+// Shows the children to a signed-in person, and a link to the sign-in page to others.
 import type { ComponentChildren } from "preact";
 import { LinkButton } from "../shared/components/button";
 import { Empty, Loading } from "../shared/components/states";
@@ -15,7 +15,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-export function RequireSignIn({ text = t("first.text"), children }: Props) {
+export function RequireSignIn({ text = t("sign.in.library"), children }: Props) {
   if (me.value === undefined) {
     return <Loading />;
   }
@@ -23,7 +23,7 @@ export function RequireSignIn({ text = t("first.text"), children }: Props) {
     return <>{children}</>;
   }
   return (
-    <Empty title={t("first")}>
+    <Empty title={t("sign.in.title")}>
       <p>{text}</p>
       <LinkButton look="strong" href={signInAddress()}>
         {tCommon("sign.in")}

@@ -190,7 +190,7 @@ export async function run<Value>(model: string, name: string, input: object, sig
 }
 
 /** Run a command that writes. It is carried out, or becomes a proposal (202). */
-export async function attempt<Value>(model: string, name: string, input: object): Promise<Outcome<Value>> {
+export async function runOrPropose<Value>(model: string, name: string, input: object): Promise<Outcome<Value>> {
   const answer = await command(model, name, input);
   if (answer.status === 202) {
     return { isDone: false, planId: ((await answer.json()) as { plan_id: string }).plan_id };

@@ -16,7 +16,8 @@ type NewBatch = Schemas["NewBatch"];
 
 interface IssuedCodes {
   codes: readonly string[];
-  address: string;
+  /** A blob URL of the CSV file. */
+  csvUrl: string;
 }
 
 const MAX_SHOWN = 200;
@@ -44,10 +45,10 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
       const answer = await send("POST", path, { body, headers: { ...idempotencyHeader(), Accept: "text/csv, application/problem+json" } });
       const csv = await answer.blob();
       const codes = (await csv.text()).split(/\r?\n/).slice(1).filter(Boolean);
-      setIssuedCodes({ codes, address: URL.createObjectURL(csv) });
+      setIssuedCodes({ codes, csvUrl: URL.createObjectURL(csv) });
       onIssued();
     });
-  const text = (name: "products" | "count" | "max_uses" | "expires_at", value: string, setText: (value: string) => void) => (
+  const textField = (name: "products" | "count" | "max_uses" | "expires_at", value: string, setText: (value: string) => void) => (
     <TextField
       name={name}
       label={t(`issue.${name}`)}
@@ -70,7 +71,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
         }}
       >
         <Faults problem={problem} />
-        {text("products", products, setProducts)}
+        {textField("products", products, setProducts)}
         <ProductPicker org={org} chosen={body.products} onChange={(slugs) => setProducts(slugs.join(", "))} />
         <SelectField
           name="kind"
@@ -82,9 +83,9 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
           ]}
           onChange={(value) => setKind(value === "promo" ? "promo" : "license")}
         />
-        {text("count", count, setCount)}
-        {kind === "promo" && text("max_uses", uses, setUses)}
-        {text("expires_at", expiryDay, setExpiryDay)}
+        {textField("count", count, setCount)}
+        {kind === "promo" && textField("max_uses", uses, setUses)}
+        {textField("expires_at", expiryDay, setExpiryDay)}
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
             {t("issue")}
@@ -92,7 +93,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
           <Curl method="POST" path={path} body={body} />
         </div>
       </form>
-      {issuedCodes && <IssuedList {...issuedCodes} />}
+      {issuedCodes && <IssuedCodesList {...issuedCodes} />}
     </details>
   );
 }
@@ -117,13 +118,13 @@ function ProductPicker({ org, chosen, onChange }: { org: string; chosen: readonl
   ) : null;
 }
 
-function IssuedList({ codes, address }: IssuedCodes) {
+function IssuedCodesList({ codes, csvUrl }: IssuedCodes) {
   return (
     <section class="stack" role="status">
       <h3>{plural(codes.length, t("issued.one"), t("issued.many"))}</h3>
       <p>{t("issued.once")}</p>
       <div class="row">
-        <a class="button" href={address} download="codes.csv">
+        <a class="button" href={csvUrl} download="codes.csv">
           {t("issued.csv")}
         </a>
         <CopyButton text={codes.join("\n")} of={t("codes")} />

@@ -1,5 +1,5 @@
 // The dashboards that people have arranged: the person's own and shared dashboards. The service stores them.
-import { attempt, type Meta, type Model, type Row, run } from "../api";
+import { runOrPropose, type Meta, type Model, type Row, run } from "../api";
 import { mayRun, modelOf } from "../models";
 import { ownCondition } from "../ownership";
 import { parseTiles, type Tile, tilesText } from "./tile";
@@ -45,7 +45,7 @@ function toDashboard(row: Row, isOwn: boolean): SavedDashboard {
 /** Create a dashboard. Return undefined if it waits for approval.
  *  @throws Problem if the service refuses it. */
 export async function createDashboard(name: string, tiles: readonly Tile[]): Promise<SavedDashboard | undefined> {
-  const outcome = await attempt<Row>(DASHBOARD, "create", { name, tiles: tilesText(tiles) });
+  const outcome = await runOrPropose<Row>(DASHBOARD, "create", { name, tiles: tilesText(tiles) });
   return outcome.isDone ? toDashboard(outcome.value, true) : undefined;
 }
 
@@ -58,10 +58,10 @@ export interface DashboardChange {
 /** @throws Problem if the service refuses it. */
 export async function updateDashboard(board: SavedDashboard, { name, tiles, isShared }: DashboardChange): Promise<void> {
   const sharing = isShared === board.isShared ? {} : { shared: isShared };
-  await attempt<Row>(DASHBOARD, "update", { id: board.id, revision: board.revision, name, tiles: tilesText(tiles), ...sharing });
+  await runOrPropose<Row>(DASHBOARD, "update", { id: board.id, revision: board.revision, name, tiles: tilesText(tiles), ...sharing });
 }
 
 /** @throws Problem if the service refuses it. */
 export async function removeDashboard(board: SavedDashboard): Promise<void> {
-  await attempt(DASHBOARD, "delete", { id: board.id, revision: board.revision });
+  await runOrPropose(DASHBOARD, "delete", { id: board.id, revision: board.revision });
 }

@@ -30,12 +30,12 @@ export function fieldOptions(model: Model, restores: boolean): (readonly [string
 }
 
 /** The API's error for a row, with labels instead of field names. */
-export function inPlainWords(model: Model, error: string): string {
+export function withLabels(model: Model, error: string): string {
   return error.replace(new RegExp(`\\b${model.name}\\.(\\w+)`, "g"), (path, name: string) => fieldOf(model, name)?.label ?? path);
 }
 
 /** Decode a file as UTF-8 or UTF-16, or else in the encoding of spreadsheets on Windows. */
-export async function textOf(file: File): Promise<string> {
+export async function readCsvFile(file: File): Promise<string> {
   const bytes = new Uint8Array(await file.arrayBuffer());
   const mark = (bytes[0] ?? 0) * 256 + (bytes[1] ?? 0);
   if (mark === 0xfffe || mark === 0xfeff) {

@@ -1,6 +1,6 @@
 // Runs one command for many records: one API call after another, with a result for each record.
 import { Problem } from "../../shared/problem";
-import { type Action, attempt, type Model, type Row, run } from "../api";
+import { type Action, runOrPropose, type Model, type Row, run } from "../api";
 import { actionsOf, workflowField, mayRun } from "../models";
 
 export interface BulkCommand {
@@ -9,7 +9,8 @@ export interface BulkCommand {
   label: string;
   /** The fields to fill in: the inputs of an action, or the field that an update changes. */
   inputs: readonly string[];
-  /** The number of these records for which the command is allowed, by their state when they were selected. */
+  /** The number of these records that are in a state in which the command is allowed. The state is the one that was
+   *  loaded when the records were selected. */
   countAllowed: (rows: readonly Row[]) => number;
 }
 
@@ -17,12 +18,12 @@ export type BulkResult =
   | { row: Row; state: "done"; updatedRow: Row | null }
   | { row: Row; state: "proposed"; planId: string }
   | { row: Row; state: "refused"; reason: string }
-  | { row: Row; state: "left" };
+  | { row: Row; state: "skipped" };
 
 const UNAUTHORIZED = 401;
 const PAGE_SIZE = 1000;
 
-/** The actions for several records, then deletion. */
+/** The commands for several records: first the actions of the model, last the deletion. */
 export function bulkCommands(model: Model, deleteLabel: string): BulkCommand[] {
   const actions = model.actions.filter((action) => model.commands.includes(action.id));
   const countAllowed = (action: Action) => (rows: readonly Row[]) =>
@@ -48,9 +49,9 @@ export function hasBulkCommands(model: Model): boolean {
   return bulkEditableFields(model).length > 0 || bulkCommands(model, "").length > 0;
 }
 
-/** Run the command for each record with the revision that was picked, so that no later change is overwritten.
- *  `isStopped` is called before each record. Records that were not tried, or were tried after the session had
- *  ended, have the state `left`. */
+/** Run the command for each record. Each call contains the revision that was loaded when the record was selected, so
+ *  the API refuses to overwrite a later change. Before each record, `isStopped` returns whether the person stopped the
+ *  run. After a stop or after the end of the session, the remaining records have the state `skipped`. */
 export async function runAll(
   model: Model,
   command: string,
@@ -59,10 +60,10 @@ export async function runAll(
   onResult: (result: BulkResult) => void,
   isStopped: () => boolean,
 ): Promise<void> {
-  let hasSessionEnded = false;
+  let skipsRest = false;
   for (const row of rows) {
-    const result: BulkResult = hasSessionEnded || isStopped() ? { row, state: "left" } : await runForRow(model, command, row, values);
-    hasSessionEnded ||= result.state === "left";
+    const result: BulkResult = skipsRest || isStopped() ? { row, state: "skipped" } : await runForRow(model, command, row, values);
+    skipsRest ||= result.state === "skipped";
     onResult(result);
   }
 }
@@ -79,14 +80,14 @@ export async function reloadRecords(model: Model, rows: readonly Row[]): Promise
 
 async function runForRow(model: Model, command: string, row: Row, values: object): Promise<BulkResult> {
   try {
-    const outcome = await attempt<Row>(model.name, command, { id: row.id, revision: row.revision, ...values });
+    const outcome = await runOrPropose<Row>(model.name, command, { id: row.id, revision: row.revision, ...values });
     if (!outcome.isDone) {
       return { row, state: "proposed", planId: outcome.planId };
     }
     return { row, state: "done", updatedRow: command === "delete" || !outcome.value.revision ? null : outcome.value };
   } catch (error) {
     const problem = Problem.from(error);
-    // The session has ended, so the other calls would fail too.
-    return problem.status === UNAUTHORIZED ? { row, state: "left" } : { row, state: "refused", reason: problem.message };
+    // The session has ended, so all further calls would fail.
+    return problem.status === UNAUTHORIZED ? { row, state: "skipped" } : { row, state: "refused", reason: problem.message };
   }
 }

@@ -57,7 +57,7 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
       setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));
       return;
     }
-    const values = Object.fromEntries(parsedInputs.map(([name, each]) => [name, "value" in each ? each.value : null]));
+    const values = Object.fromEntries(parsedInputs.map(([name, input]) => [name, "value" in input ? input.value : null]));
     const bulkResults: BulkResult[] = [];
     isStopped.current = false;
     setProblem(null);
@@ -73,7 +73,7 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
   const updateSelection = async (bulkResults: readonly BulkResult[]) => {
     const updatedRows = bulkResults.flatMap((bulkResult) => (bulkResult.state === "done" && bulkResult.updatedRow ? [bulkResult.updatedRow] : []));
     cacheRecords(model, updatedRows);
-    const unfinishedRows = bulkResults.flatMap((bulkResult) => (bulkResult.state === "refused" || bulkResult.state === "left" ? [bulkResult.row] : []));
+    const unfinishedRows = bulkResults.flatMap((bulkResult) => (bulkResult.state === "refused" || bulkResult.state === "skipped" ? [bulkResult.row] : []));
     const reloadedRows = await reloadRecords(model, unfinishedRows).catch(() => unfinishedRows);
     selection.replace(new Map(reloadedRows.map((reloadedRow) => [reloadedRow.id, reloadedRow])));
     rows.reload();
@@ -131,28 +131,28 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
 
 function byState(results: readonly BulkResult[]) {
   const withState = (state: BulkResult["state"]) => results.filter((result) => result.state === state);
-  return { done: withState("done"), proposed: withState("proposed"), refused: withState("refused"), left: withState("left") };
+  return { done: withState("done"), proposed: withState("proposed"), refused: withState("refused"), skipped: withState("skipped") };
 }
 
 function summary(results: readonly BulkResult[]): string {
-  const { done, proposed, refused, left } = byState(results);
+  const { done, proposed, refused, skipped } = byState(results);
   return t("bulk.ended", {
     done: number(done.length),
     proposed: number(proposed.length),
     refused: number(refused.length),
-    left: number(left.length),
+    left: number(skipped.length),
   });
 }
 
 /** A row for each record that was not done, with the reason, and for those that were done if they are few. */
 function Results({ model, results }: { model: Model; results: readonly BulkResult[] }) {
-  const { done, proposed, refused, left } = byState(results);
-  const rows = [...refused, ...left, ...proposed, ...(done.length > MAX_DONE_LISTED ? [] : done)];
+  const { done, proposed, refused, skipped } = byState(results);
+  const rows = [...refused, ...skipped, ...proposed, ...(done.length > MAX_DONE_LISTED ? [] : done)];
   const recordLink = (row: Row) => (mayRun(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row));
   return (
     <>
       <p role="status">{summary(results)}</p>
-      {refused.length + left.length > 0 && <p>{t("bulk.still")}</p>}
+      {refused.length + skipped.length > 0 && <p>{t("bulk.still")}</p>}
       {rows.length > 0 && (
         <Table
           caption={t("bulk.results")}

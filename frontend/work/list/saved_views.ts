@@ -2,7 +2,7 @@
 // records of the model `view`.
 import { signal } from "@preact/signals";
 import { query } from "../../shared/router";
-import { attempt, inLanguage, type Meta, type Model, type Row, run } from "../api";
+import { runOrPropose, inLanguage, type Meta, type Model, type Row, run } from "../api";
 import { mayRun, modelOf } from "../models";
 import { ownCondition } from "../ownership";
 import { moveLocalViews } from "./kept_views";
@@ -87,7 +87,7 @@ function toView(model: Model, row: Row, isReadOnly: boolean): View {
 /** Create a view. Return undefined if it waits for approval.
  *  @throws Problem if the service refuses it. */
 async function createView(model: Model, name: string, search: string, isShared: boolean): Promise<View | undefined> {
-  const result = await attempt<Row>(VIEW_MODEL, "create", { model: model.name, name, ...viewFields(model, search), ...(isShared ? { shared: true } : {}) });
+  const result = await runOrPropose<Row>(VIEW_MODEL, "create", { model: model.name, name, ...viewFields(model, search), ...(isShared ? { shared: true } : {}) });
   return result.isDone ? putInViews(toView(model, result.value, false)) : undefined;
 }
 
@@ -108,14 +108,14 @@ export async function saveView(model: Model, name: string, isShared: boolean): P
  *  @throws Problem if the service refuses it. */
 export async function updateView(model: Model, view: View, isShared = view.isShared): Promise<View | undefined> {
   const sharedChange = isShared === view.isShared ? {} : { shared: isShared };
-  const result = await attempt<Row>(VIEW_MODEL, "update", { id: view.id, revision: view.revision, ...viewFields(model, currentSearch()), ...sharedChange });
+  const result = await runOrPropose<Row>(VIEW_MODEL, "update", { id: view.id, revision: view.revision, ...viewFields(model, currentSearch()), ...sharedChange });
   return result.isDone ? putInViews(toView(model, result.value, false)) : undefined;
 }
 
 /** Remove the view. The returned function creates it again.
  *  @throws Problem if the service refuses it. */
 export async function removeView(model: Model, view: View): Promise<() => Promise<View | undefined>> {
-  await attempt(VIEW_MODEL, "delete", { id: view.id, revision: view.revision });
+  await runOrPropose(VIEW_MODEL, "delete", { id: view.id, revision: view.revision });
   views.value = views.peek().filter((other) => other.id !== view.id);
   return () => createView(model, view.name, view.search, view.isShared);
 }

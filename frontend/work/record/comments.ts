@@ -1,5 +1,5 @@
 // Reads and writes the comments on a record with the commands of the model `comment`.
-import { attempt, type Meta, type Model, type Row, run } from "../api";
+import { runOrPropose, type Meta, type Model, type Row, run } from "../api";
 import { mayRun, modelOf } from "../models";
 import { ownId } from "../ownership";
 
@@ -40,15 +40,15 @@ export async function loadComments(meta: Meta, model: Model, record: string, sig
 /** Write a comment. Return false if it waits for approval.
  *  @throws Problem if the service refuses it. */
 export async function writeComment(model: Model, record: string, text: string): Promise<boolean> {
-  return (await attempt(COMMENT, "create", { model: model.name, record, text })).isDone;
+  return (await runOrPropose(COMMENT, "create", { model: model.name, record, text })).isDone;
 }
 
 /** @throws Problem if the service refuses it. */
 export async function changeComment({ id, revision }: Comment, text: string): Promise<boolean> {
-  return (await attempt(COMMENT, "update", { id, revision, text })).isDone;
+  return (await runOrPropose(COMMENT, "update", { id, revision, text })).isDone;
 }
 
 /** @throws Problem if the service refuses it. */
 export async function deleteComment({ id, revision }: Comment): Promise<boolean> {
-  return (await attempt(COMMENT, "delete", { id, revision })).isDone;
+  return (await runOrPropose(COMMENT, "delete", { id, revision })).isDone;
 }

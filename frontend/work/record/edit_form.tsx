@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { Faults } from "../../shared/components/field";
 import { registerShortcut } from "../../shared/shortcuts";
 import { Problem } from "../../shared/problem";
-import { attempt, type Field, type Meta, type Model, type Row } from "../api";
+import { runOrPropose, type Field, type Meta, type Model, type Row } from "../api";
 import { fieldOf, workflowField, mayRun } from "../models";
 import { parseText, valueToText } from "../values/field_text";
 import type { EditConflict } from "./conflict";
@@ -162,7 +162,7 @@ function parseInputs(model: Model, base: Row | null, texts: Record<string, strin
 
 async function create(model: Model, values: Record<string, unknown>): Promise<SaveResult> {
   try {
-    const result = await attempt<Row>(model.name, "create", values);
+    const result = await runOrPropose<Row>(model.name, "create", values);
     return result.isDone ? { state: "saved", row: result.value } : { state: "proposed", planId: result.planId };
   } catch (error) {
     return { state: "refused", problem: withField(Problem.from(error), model) };

@@ -1,6 +1,6 @@
 // Saves changes of a record, and detects that another person changed it.
 import { Problem } from "../../shared/problem";
-import { attempt, type Model, type Row, run } from "../api";
+import { runOrPropose, type Model, type Row, run } from "../api";
 import { cacheRecords } from "../referenced_records";
 
 export type SaveResult =
@@ -15,7 +15,7 @@ const CHANGED_MESSAGE = "record has changed";
 /** Change fields of a record, unless it has changed since it was loaded. */
 export async function save(model: Model, base: Row, changes: Record<string, unknown>, command = "update"): Promise<SaveResult> {
   try {
-    const result = await attempt<Row>(model.name, command, { id: base.id, revision: base.revision, ...changes });
+    const result = await runOrPropose<Row>(model.name, command, { id: base.id, revision: base.revision, ...changes });
     if (!result.isDone) {
       return { state: "proposed", planId: result.planId };
     }

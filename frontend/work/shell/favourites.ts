@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
-import { attempt, type Meta, type Row, run } from "../api";
+import { runOrPropose, type Meta, type Row, run } from "../api";
 import { mayRun, modelOf } from "../models";
 import { ownCondition } from "../ownership";
 
@@ -50,12 +50,12 @@ export async function toggleFavourite(path: string, name: string): Promise<void>
   const favourite = allFavourites.find((favourite) => favourite.path === path);
   try {
     if (favourite) {
-      await attempt(FAVOURITE, "delete", { id: favourite.id, revision: favourite.revision });
+      await runOrPropose(FAVOURITE, "delete", { id: favourite.id, revision: favourite.revision });
       favourites.value = (favourites.peek() ?? []).filter((other) => other.id !== favourite.id);
       return;
     }
     const position = Math.min(LAST_POSITION, Math.max(-1, ...allFavourites.map((each) => each.position ?? 0)) + 1);
-    const outcome = await attempt<Favourite>(FAVOURITE, "create", { name: name.slice(0, 200), path, position });
+    const outcome = await runOrPropose<Favourite>(FAVOURITE, "create", { name: name.slice(0, 200), path, position });
     if (outcome.isDone) {
       favourites.value = [...(favourites.peek() ?? []), outcome.value];
     } else {

@@ -1,1 +1,2 @@
-"""What the store publishes about itself: health, API description, manual, pages of problem types."""
+"""The API documentation that the store serves: the OpenAPI description, the manual and a page for each type of problem.
+The health endpoint is here too."""

@@ -210,8 +210,8 @@ def screenshots(product: DemoProduct) -> list[bytes]:
 def cover(product: DemoProduct) -> bytes:
     """The cover in the product's palette. It is the placeholder cover if the product has no palette of its own."""
     motif = placeholder.motif_of(product.slug, product.kind, product.tags)
-    is_turned = product.cover is not None and product.cover.turned
-    return placeholder.draw_motif(product.slug, motif, _palette(product), is_turned=is_turned)
+    mirror_again = product.cover is not None and product.cover.turned
+    return placeholder.draw_motif(product.slug, motif, _palette(product), mirror_again=mirror_again)
 
 
 def _palette(product: DemoProduct) -> int:

@@ -5,8 +5,8 @@ from countersign.store.catalog.covers.primitives import (
     HEIGHT,
     VIGNETTE,
     WIDTH,
-    Numbers,
     Palette,
+    RandomNumbers,
     circle,
     haze,
     num,
@@ -18,7 +18,7 @@ from countersign.store.catalog.covers.primitives import (
 )
 
 
-def hills(palette: Palette, number: Numbers, sun: float) -> str:
+def hills(palette: Palette, number: RandomNumbers, sun: float) -> str:
     """Three ranges of hills, firs and a house with two lit windows."""
     svg = sky(palette, sun, 120 + number() * 50, str(38 + number() * 18)) + stars(number, 14, 0.3)
     svg += ridge(number, 200, 26, 8, palette.far, opacity="0.75") + haze(190)
@@ -36,7 +36,7 @@ def hills(palette: Palette, number: Numbers, sun: float) -> str:
     return svg + "".join(rect(x=x + offset, y=270, width=8, height=9, fill=palette.spark) for offset in (7, 20))
 
 
-def sea(palette: Palette, number: Numbers, sun: float) -> str:
+def sea(palette: Palette, number: RandomNumbers, sun: float) -> str:
     """Water with the sun's reflection, and a lighthouse on a cliff with its beam."""
     svg = sky(palette, sun, 150, 44) + stars(number, 18, 0.4)
     svg += ridge(number, 214, 10, 3, palette.far, opacity="0.6")
@@ -68,7 +68,7 @@ def _lighthouse(palette: Palette, x: float) -> str:
     return cliff + tower + bands + gallery + lamp + roof + beam
 
 
-def forest(palette: Palette, number: Numbers, sun: float) -> str:
+def forest(palette: Palette, number: RandomNumbers, sun: float) -> str:
     """Three rows of firs, the nearest the tallest, and fireflies."""
     svg = sky(palette, sun, 118, 56) + stars(number, 20, 0.5)
     rows = (
@@ -109,7 +109,7 @@ def _fir(x: float, foot: float, height: float, fill: str, opacity: str) -> str:
     )
 
 
-def planet(palette: Palette, number: Numbers, _: float) -> str:
+def planet(palette: Palette, number: RandomNumbers, _: float) -> str:
     """A planet with rings, a moon, and a rover on the ground."""
     svg = BACKGROUND + stars(number, 60, 0.9)
     x, y, radius = 420 + number() * 90, 120 + number() * 40, 82 + number() * 30
@@ -126,7 +126,7 @@ def planet(palette: Palette, number: Numbers, _: float) -> str:
     return svg + circle(x + 14, 296, 9, fill=palette.near) + circle(x + 60, 296, 9, fill=palette.near)
 
 
-def city(palette: Palette, number: Numbers, sun: float) -> str:
+def city(palette: Palette, number: RandomNumbers, sun: float) -> str:
     """Three rows of towers; windows are lit in the two nearer ones."""
     svg = sky(palette, sun, 140, 62) + stars(number, 20, 0.4)
     rows = (
@@ -148,7 +148,7 @@ def city(palette: Palette, number: Numbers, sun: float) -> str:
     return svg
 
 
-def _windows(palette: Palette, number: Numbers, x: float, roof: float, columns: int, floors: int) -> str:
+def _windows(palette: Palette, number: RandomNumbers, x: float, roof: float, columns: int, floors: int) -> str:
     svg = ""
     for floor in range(floors):
         for column in range(columns):
@@ -164,7 +164,7 @@ def _windows(palette: Palette, number: Numbers, x: float, roof: float, columns: 
     return svg
 
 
-def road(palette: Palette, number: Numbers, sun: float) -> str:
+def road(palette: Palette, number: RandomNumbers, sun: float) -> str:
     """A road to the horizon between two rows of trees."""
     svg = sky(palette, sun, 168, 58) + stars(number, 12, 0.3)
     svg += ridge(number, 196, 20, 10, palette.far, opacity="0.8") + haze(170, "0.3")
@@ -190,7 +190,7 @@ def road(palette: Palette, number: Numbers, sun: float) -> str:
     return svg
 
 
-def hexes(palette: Palette, number: Numbers, _: float) -> str:
+def hexes(palette: Palette, number: RandomNumbers, _: float) -> str:
     """A board of hexagonal columns of different heights, some with a beacon."""
     svg = BACKGROUND + circle(430 + number() * 80, 90, 260, fill="url(#g)")
     for row in range(-1, 8):
@@ -223,7 +223,7 @@ def _column(palette: Palette, x: float, y: float, height: int, fill: str) -> str
     return path(side, fill=palette.near) + path(top, fill=fill)
 
 
-def peaks(palette: Palette, number: Numbers, sun: float) -> str:
+def peaks(palette: Palette, number: RandomNumbers, sun: float) -> str:
     """Two ranges of mountains with snow above a lake, and firs."""
     svg = sky(palette, sun, 96 + number() * 40, str(34 + number() * 14)) + stars(number, 16, 0.35)
     ranges = ((250, palette.far, 4, 150, "0.55"), (268, palette.mid, 3, 190, "0.9"))
@@ -253,7 +253,9 @@ def peaks(palette: Palette, number: Numbers, sun: float) -> str:
     return svg
 
 
-def _mountain(palette: Palette, number: Numbers, x: float, foot: int, *, tallest: int, fill: str, snow: str) -> str:
+def _mountain(
+    palette: Palette, number: RandomNumbers, x: float, foot: int, *, tallest: int, fill: str, snow: str
+) -> str:
     height = tallest * (0.65 + number() * 0.45)
     width, cap = height * (0.9 + number() * 0.3), 0.26 + number() * 0.1
     summit = f"M{num(x)} {num(foot - height)}"
@@ -273,7 +275,7 @@ def _mountain(palette: Palette, number: Numbers, x: float, foot: int, *, tallest
     )
 
 
-def orchard(palette: Palette, number: Numbers, sun: float) -> str:
+def orchard(palette: Palette, number: RandomNumbers, sun: float) -> str:
     """Four rows of fruit trees, the nearest the largest."""
     svg = sky(palette, sun, 110, 40) + ridge(number, 196, 16, 4, palette.far, opacity="0.7") + haze(180, "0.3")
     svg += ridge(number, 222, 10, 2, palette.mid) + rect(y=230, width=WIDTH, height=136, fill=palette.mid)
@@ -286,7 +288,7 @@ def orchard(palette: Palette, number: Numbers, sun: float) -> str:
     return svg
 
 
-def _fruit_tree(palette: Palette, number: Numbers, x: float, y: int, size: int, row: int) -> str:
+def _fruit_tree(palette: Palette, number: RandomNumbers, x: float, y: int, size: int, row: int) -> str:
     svg = rect(x=x - size * 0.09, y=y, width=size * 0.18, height=size * 1.1, fill=palette.near)
     svg += circle(x, y - size * 0.15, size * 0.8, fill=palette.far if row < 2 else palette.near)
     svg += circle(x - size * 0.2, y - size * 0.35, size * 0.52, fill=palette.glow, opacity=".14")

@@ -7,8 +7,8 @@ from countersign.store.catalog.covers.primitives import (
     HEIGHT,
     VIGNETTE,
     WIDTH,
-    Numbers,
     Palette,
+    RandomNumbers,
     circle,
     num,
     path,
@@ -19,7 +19,7 @@ from countersign.store.catalog.covers.primitives import (
 PAPER = "#fffdf8"
 
 
-def pages(palette: Palette, number: Numbers, _: float) -> str:
+def pages(palette: Palette, number: RandomNumbers, _: float) -> str:
     """A pile of four sheets. The top sheet has lines, and one line is marked."""
     svg = BACKGROUND + circle(180, 70, 300, fill="url(#g)", opacity=".8")
     for sheet, fill in enumerate((palette.mid, palette.far, palette.sky_foot, PAPER)):
@@ -45,7 +45,7 @@ def pages(palette: Palette, number: Numbers, _: float) -> str:
     return svg
 
 
-def rings(palette: Palette, number: Numbers, _: float) -> str:
+def rings(palette: Palette, number: RandomNumbers, _: float) -> str:
     """Rings that rise from below, and a disc."""
     x, y = 200 + number() * 240, 400 - number() * 60
     fills = (palette.near, palette.mid, palette.far, palette.sky_foot)
@@ -56,7 +56,7 @@ def rings(palette: Palette, number: Numbers, _: float) -> str:
     return svg + circle(disc, 96 + number() * 50, 26 + number() * 16, fill=palette.glow)
 
 
-def orbs(palette: Palette, number: Numbers, _: float) -> str:
+def orbs(palette: Palette, number: RandomNumbers, _: float) -> str:
     """A grid of circles, quarters and halves."""
     fills = (palette.glow, palette.far, palette.mid, palette.near, palette.spark, palette.sky_foot)
     svg = BACKGROUND
@@ -79,7 +79,7 @@ def orbs(palette: Palette, number: Numbers, _: float) -> str:
     return svg
 
 
-def contours(palette: Palette, number: Numbers, _: float) -> str:
+def contours(palette: Palette, number: RandomNumbers, _: float) -> str:
     """The contour lines of two hills, and a dotted way across them."""
     svg = BACKGROUND
     for x, y, radius in (
@@ -124,7 +124,7 @@ def contours(palette: Palette, number: Numbers, _: float) -> str:
     return svg + circle(360, y - 90, "4.500", fill=palette.near)
 
 
-def cubes(palette: Palette, number: Numbers, _: float) -> str:
+def cubes(palette: Palette, number: RandomNumbers, _: float) -> str:
     """Piled cubes in isometric view."""
     svg = BACKGROUND + circle(320, 60, 280, fill="url(#g)", opacity=".6")
     half_width = 44 * 0.866
@@ -148,7 +148,7 @@ def cubes(palette: Palette, number: Numbers, _: float) -> str:
     return svg
 
 
-def truchet(palette: Palette, number: Numbers, _: float) -> str:
+def truchet(palette: Palette, number: RandomNumbers, _: float) -> str:
     """Tiles of two arcs each, turned at random: pipes that wind."""
     arcs = ""
     for row in range(6):
@@ -163,7 +163,7 @@ def truchet(palette: Palette, number: Numbers, _: float) -> str:
     return f'{BACKGROUND}<g fill="none" stroke-linecap="round">{lines}</g>{VIGNETTE}'
 
 
-def matrix(palette: Palette, number: Numbers, _: float) -> str:
+def matrix(palette: Palette, number: RandomNumbers, _: float) -> str:
     """A grid of squares whose sizes follow a wave."""
     svg = rect(width=WIDTH, height=HEIGHT, fill=palette.near)
     svg += circle(100 + number() * 440, 80 + number() * 160, 330, fill="url(#g)", opacity=".55")
@@ -186,7 +186,7 @@ def matrix(palette: Palette, number: Numbers, _: float) -> str:
     return svg
 
 
-def flow(palette: Palette, number: Numbers, _: float) -> str:
+def flow(palette: Palette, number: RandomNumbers, _: float) -> str:
     """Ten lines that change places from left to right."""
     svg = BACKGROUND + circle(520, 70, 280, fill="url(#g)", opacity=".7")
     start_heights = [40 + line * 31 for line in range(10)]
@@ -203,7 +203,7 @@ def flow(palette: Palette, number: Numbers, _: float) -> str:
     return svg + "</g>"
 
 
-def bars(palette: Palette, number: Numbers, _: float) -> str:
+def bars(palette: Palette, number: RandomNumbers, _: float) -> str:
     """Bars around a middle line, as of a sound."""
     svg = BACKGROUND + circle(320, 330, 330, fill="url(#g)", opacity=".7")
     fast_phase, slow_phase = number() * 6.3, number() * 6.3
@@ -216,7 +216,7 @@ def bars(palette: Palette, number: Numbers, _: float) -> str:
     return svg
 
 
-def windows(palette: Palette, number: Numbers, _: float) -> str:
+def windows(palette: Palette, number: RandomNumbers, _: float) -> str:
     """Three windows of an application, one before the other."""
     svg = BACKGROUND + circle(number() * WIDTH, 60, 320, fill="url(#g)", opacity=".8")
     panes = (

@@ -1,7 +1,7 @@
 """The placeholder cover of a product: which palette and motif it has, and its SVG.
 
 The same slug, kind and tags give the same bytes, on every node and in every version with the same `REVISION`. The SVG
-has no text, no filter and nothing of the input.
+has no text and no filter, and it contains no part of the slug, the kind or the tags.
 """
 
 import hashlib
@@ -10,23 +10,24 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from countersign.store.catalog.covers import landscapes, patterns
-from countersign.store.catalog.covers.primitives import HEIGHT, PALETTES, WIDTH, Numbers, Palette, hash_of
+from countersign.store.catalog.covers.primitives import HEIGHT, PALETTES, WIDTH, Palette, RandomNumbers, hash_of
 
 REVISION = 1
 """Increase this number when the bytes of any cover change. The addresses of all covers then change too."""
 MAX_CACHED = 512
-"""How many drawn covers a process keeps: at most 12 MiB."""
+"""The maximum number of drawn covers in the cache of a process, at most 12 MiB."""
 
 Focus: TypeAlias = Literal["left", "center", "right"]
-Draw: TypeAlias = Callable[[Palette, Numbers, float], str]
+Draw: TypeAlias = Callable[[Palette, RandomNumbers, float], str]
 
 
 class Motif(NamedTuple):
-    """A motif: how it is drawn, and where its disc is. `sun` is the least x of the disc, and the size of the range from
-    which the first random number selects the x. `focus` is the position of the subject of a motif without a disc."""
+    """A motif and its subject. In some motifs the subject is a disc, the sun or the moon: `disc_range` is its minimum x
+    and the length of the range of x. A random number selects the x. In a motif without a disc, `focus` is the position
+    of the subject."""
 
     draw: Draw
-    sun: tuple[float, float] | None = None
+    disc_range: tuple[float, float] | None = None
     focus: Focus = "center"
 
 
@@ -54,7 +55,7 @@ MOTIFS: dict[str, Motif] = {
 _GAMES = ("hills", "peaks", "orchard", "sea", "forest", "planet", "city", "road", "hex")
 _APPS = ("windows", "pages", "rings", "orbs", "topo")
 _TOOLS = ("cubes", "truchet", "matrix", "flow", "bars")
-BY_KIND = {"game": _GAMES, "app": _APPS, "tool": _TOOLS}
+MOTIFS_BY_KIND = {"game": _GAMES, "app": _APPS, "tool": _TOOLS}
 
 
 def _by_word(words_by_motif: dict[str, str]) -> dict[str, str]:
@@ -62,7 +63,7 @@ def _by_word(words_by_motif: dict[str, str]) -> dict[str, str]:
     return {word: motif for motif, word_list in words_by_motif.items() for word in word_list.split()}
 
 
-BY_TITLE_WORD = _by_word(
+MOTIF_BY_TITLE_WORD = _by_word(
     {
         "sea": "harbour lights tide driftwood bells saltmarsh",
         "planet": "freight",
@@ -76,7 +77,7 @@ BY_TITLE_WORD = _by_word(
         "rings": "almanac",
     }
 )
-BY_TAG = _by_word(
+MOTIF_BY_TAG = _by_word(
     {
         "sea": "naval builder",
         "road": "driving racing",
@@ -110,12 +111,12 @@ class Placeholder(NamedTuple):
 
 
 def motif_of(slug: str, kind: str, tags: Sequence[str]) -> str:
-    """The motif of the first word of the slug that has a motif, or of the first tag that has one. Otherwise, a motif of
-    the kind of product."""
-    known_motifs = [BY_TITLE_WORD[word] for word in slug.split("-") if word in BY_TITLE_WORD]
-    known_motifs += [BY_TAG[tag] for tag in tags if tag in BY_TAG]
-    of_kind = BY_KIND.get(kind, _APPS)
-    return known_motifs[0] if known_motifs else of_kind[hash_of(slug) % len(of_kind)]
+    """The motif of the first word of the slug that is in `MOTIF_BY_TITLE_WORD`, otherwise of the first tag that is in
+    `MOTIF_BY_TAG`. Otherwise, the slug's hash selects one of the motifs of the kind of product."""
+    known_motifs = [MOTIF_BY_TITLE_WORD[word] for word in slug.split("-") if word in MOTIF_BY_TITLE_WORD]
+    known_motifs += [MOTIF_BY_TAG[tag] for tag in tags if tag in MOTIF_BY_TAG]
+    motifs_of_kind = MOTIFS_BY_KIND.get(kind, _APPS)
+    return known_motifs[0] if known_motifs else motifs_of_kind[hash_of(slug) % len(motifs_of_kind)]
 
 
 def palette_of(slug: str) -> int:
@@ -126,7 +127,7 @@ def palette_of(slug: str) -> int:
 def mean_color(palette_number: int) -> str:
     """The colour that is shown until a cover with this palette is loaded."""
     palette = PALETTES[palette_number]
-    return _between(palette.sky_top, palette.sky_foot)
+    return _mean_of(palette.sky_top, palette.sky_foot)
 
 
 def describe(slug: str, kind: str, tags: Sequence[str]) -> Placeholder:
@@ -142,15 +143,15 @@ def draw(slug: str, kind: str, tags: Sequence[str]) -> bytes:
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def draw_motif(slug: str, motif: str, palette_number: int | None = None, *, is_turned: bool = False) -> bytes:
-    """The cover of this slug with the given motif, mirrored if `is_turned`. A palette number replaces the palette
-    of the slug."""
+def draw_motif(slug: str, motif: str, palette_number: int | None = None, *, mirror_again: bool = False) -> bytes:
+    """The cover of this slug with the given motif. `mirror_again` mirrors it once more. A palette number replaces the
+    palette of the slug."""
     seed = hash_of(slug)
     palette = PALETTES[palette_of(slug) if palette_number is None else palette_number]
-    number = Numbers(seed)
+    random_number = RandomNumbers(seed)
     motif_entry = MOTIFS[motif]
-    body = motif_entry.draw(palette, number, _sun(motif_entry, number))
-    if _is_mirrored(seed) != is_turned:
+    body = motif_entry.draw(palette, random_number, _disc_x(motif_entry, random_number))
+    if _is_mirrored(seed) != mirror_again:
         body = f'<g transform="matrix(-1 0 0 1 {WIDTH} 0)">{body}</g>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
@@ -159,12 +160,12 @@ def draw_motif(slug: str, motif: str, palette_number: int | None = None, *, is_t
 
 
 cache_info = draw_motif.cache_info
-"""How many drawn covers are in memory."""
+"""Returns the statistics of the cache of drawn covers."""
 
 
-def _sun(motif: Motif, number: Numbers) -> float:
+def _disc_x(motif: Motif, random_number: RandomNumbers) -> float:
     """The x of the disc, from the first random number; 0 for a motif without a disc."""
-    return 0.0 if motif.sun is None else motif.sun[0] + number() * motif.sun[1]
+    return 0.0 if motif.disc_range is None else motif.disc_range[0] + random_number() * motif.disc_range[1]
 
 
 def _is_mirrored(seed: int) -> bool:
@@ -175,14 +176,14 @@ def _focus(seed: int, motif: str) -> Focus:
     """The third of the cover (left, center or right) that shows the subject."""
     motif_entry = MOTIFS[motif]
     focus = motif_entry.focus
-    if motif_entry.sun is not None:
-        x = _sun(motif_entry, Numbers(seed))
+    if motif_entry.disc_range is not None:
+        x = _disc_x(motif_entry, RandomNumbers(seed))
         focus = "left" if x < WIDTH * 0.4 else "right" if x > WIDTH * 0.6 else "center"
     mirrored_focus: dict[Focus, Focus] = {"left": "right", "center": "center", "right": "left"}
     return mirrored_focus[focus] if _is_mirrored(seed) else focus
 
 
-def _between(color: str, other_color: str) -> str:
+def _mean_of(color: str, other_color: str) -> str:
     """The mean of two colours."""
     pairs = zip(bytes.fromhex(color[1:]), bytes.fromhex(other_color[1:]), strict=True)
     return f"#{bytes((first_byte + second_byte) // 2 for first_byte, second_byte in pairs).hex()}"

@@ -43,7 +43,7 @@ def hash_of(text: str) -> int:
     return value
 
 
-class Numbers:
+class RandomNumbers:
     """Seeded random numbers (mulberry32). Each call returns the next number, at least 0 and below 1."""
 
     def __init__(self, seed: int) -> None:
@@ -102,7 +102,7 @@ def sky(palette: Palette, x: float, y: float, radius: str | float) -> str:
     return BACKGROUND + glow + circle(x, y, radius, fill=palette.glow, opacity=".92")
 
 
-def stars(number: Numbers, count: int, depth: float) -> str:
+def stars(number: RandomNumbers, count: int, depth: float) -> str:
     """Stars in the upper part of the sky, down to this share of the height."""
     return "".join(
         circle(
@@ -122,7 +122,7 @@ def haze(y: int, opacity: str = "0.35") -> str:
 
 
 def ridge(
-    number: Numbers,
+    number: RandomNumbers,
     base: float,
     swing: float,
     roughness: float,
