@@ -17,38 +17,41 @@ from countersign.kernel.errors import is_disk_full
 
 
 class Entry(NamedTuple):
-    """A command that is imported when it is run: its place (`module:name`), its heading in the help, its summary."""
+    """A command that is imported when it is run: its import path (`module:name`), and its heading and summary in the
+    help."""
 
-    place: str
-    part: str
+    import_path: str
+    heading: str
     summary: str
 
 
 COMMANDS = {
     "serve": Entry("server.serve:serve", "Run a server", "Start the services of a data directory."),
-    "worker": Entry("server.worker:worker", "Run a server", "Work on jobs beside a server, on any machine."),
-    "config": Entry("configuration:config", "Run a server", "Explain every setting, its value and its source."),
+    "worker": Entry("server.worker:worker", "Run a server", "Run the jobs of a store, also on another machine."),
+    "config": Entry("configuration:config", "Run a server", "Show every setting, its value and its source."),
     "doctor": Entry("server.doctor:doctor", "Run a server", "Check what a server needs; failures name a remedy."),
-    "db": Entry("admin.databases:db", "Run a server", "The databases: upgrade, migrate to PostgreSQL."),
+    "db": Entry("admin.databases:db", "Run a server", "Upgrade the databases, or migrate them to PostgreSQL."),
     "installation": Entry(
-        "admin.installation:installation", "Run a server", "Database, directory and blob store: show, adopt, clean up."
+        "admin.installation:installation",
+        "Run a server",
+        "Show or join the parts of an installation; remove unused files.",
     ),
-    "org": Entry("admin.accounts:org", "Run a server", "Organisations: create."),
-    "person": Entry("admin.accounts:person", "Run a server", "People: create."),
-    "client": Entry("admin.accounts:client", "Run a server", "OAuth clients: create."),
-    "token": Entry("admin.accounts:token", "Run a server", "Bearer tokens of people: issue."),
-    "issuers": Entry("admin.accounts:issuers", "Run a server", "Trusted identity providers: add, list, remove."),
-    "keys": Entry(
-        "admin.keys:keys", "Run a server", "Signing keys: rotate. Master keys: re-encrypt, status."
-    ),
+    "org": Entry("admin.accounts:org", "Run a server", "Create organisations of the store."),
+    "person": Entry("admin.accounts:person", "Run a server", "Create accounts of the store."),
+    "client": Entry("admin.accounts:client", "Run a server", "Create OAuth clients."),
+    "token": Entry("admin.accounts:token", "Run a server", "Issue bearer tokens for people."),
+    "issuers": Entry("admin.accounts:issuers", "Run a server", "Manage the trusted identity providers."),
+    "keys": Entry("admin.keys:keys", "Run a server", "Rotate the signing key, and manage the master keys."),
     "mail": Entry("server.mail:mail", "Run a server", "Show the e-mails in the outbox folder."),
-    "webhooks": Entry("admin.webhooks:webhooks", "Run a server", "Webhooks: add, list, replay deliveries."),
-    "modules": Entry("admin.records:modules", "Run a server", "Modules of the records service: list, plan, apply."),
+    "webhooks": Entry("admin.webhooks:webhooks", "Run a server", "Manage webhooks, and replay deliveries."),
+    "modules": Entry(
+        "admin.records:modules", "Run a server", "List the modules of the records service, and upgrade their tables."
+    ),
     "connect": Entry(
         "admin.connect_group:connect", "Run a server", "An existing database: write a module text for its tables."
     ),
-    "user": Entry("admin.records:user", "Run a server", "People of the records service: create."),
-    "audit": Entry("admin.records:audit", "Run a server", "The audit of the records service: verify."),
+    "user": Entry("admin.records:user", "Run a server", "Create people of the records service."),
+    "audit": Entry("admin.records:audit", "Run a server", "Verify the audit log of the records service."),
     "backup": Entry(
         "admin.backup:backup", "Run a server", "Write databases, files and keys into one encrypted archive."
     ),
@@ -59,12 +62,10 @@ COMMANDS = {
     "login": Entry("client.login:login", "Use a server", "Sign in to a server by confirming in a browser."),
     "logout": Entry("client.login:logout", "Use a server", "Remove the saved login, and end its token at the server."),
     "whoami": Entry("client.login:whoami", "Use a server", "Show the account and the scopes of the token."),
-    "push": Entry(
-        "client.push:push", "Use a server", "Upload a file or directory to a release; can be resumed."
-    ),
+    "push": Entry("client.push:push", "Use a server", "Upload a file or directory to a release; can be resumed."),
     "publish": Entry("client.push:publish", "Use a server", "Make a release public."),
-    "codes": Entry("client.codes:codes", "Use a server", "Redeem codes: issue."),
-    "redeem": Entry("client.codes:redeem", "Use a server", "Redeem a code into your library."),
+    "codes": Entry("client.codes:codes", "Use a server", "Issue codes that customers redeem for products."),
+    "redeem": Entry("client.codes:redeem", "Use a server", "Redeem a code, which adds its products to your library."),
     "library": Entry("client.codes:library", "Use a server", "List what you own."),
     "pull": Entry(
         "client.pull:pull", "Use a server", "Install, update or repair a folder; downloads only differences."
@@ -72,8 +73,14 @@ COMMANDS = {
     "unpin": Entry("client.pull:unpin", "Use a server", "Forget a publisher's key that a pull pinned, once confirmed."),
     "download": Entry("client.download:download", "Use a server", "Download a release's file; can be resumed."),
     "api": Entry("client.api:api", "Use a server", "Call any operation of an API, and print the response."),
-    "completion": Entry("about:completion", "About this program", "Complete commands in bash, zsh or fish."),
-    "version": Entry("about:version", "About this program", "Versions of the program, databases, Python and SQLite."),
+    "completion": Entry(
+        "version_and_completion:completion", "About this program", "Print a completion script for bash, zsh or fish."
+    ),
+    "version": Entry(
+        "version_and_completion:version",
+        "About this program",
+        "Print the versions of the program, databases, Python and SQLite.",
+    ),
 }
 
 
@@ -89,7 +96,7 @@ class Commands(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        module, _, name = entry.place.partition(":")
+        module, _, name = entry.import_path.partition(":")
         # Imported modules stay in memory, so the garbage collector would find nothing.
         gc.disable()
         try:
@@ -97,7 +104,7 @@ class Commands(click.Group):
         finally:
             gc.enable()
         if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.place} is no command")
+            raise TypeError(f"{entry.import_path} is no command")
         return command
 
     def resolve_command(
@@ -114,7 +121,7 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings, without importing any command."""
         width = max(map(len, COMMANDS))
-        for heading, entries in groupby(COMMANDS.items(), key=lambda item: item[1].part):
+        for heading, entries in groupby(COMMANDS.items(), key=lambda item: item[1].heading):
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(width), entry.summary) for name, entry in entries])
 

@@ -162,7 +162,7 @@ def wait_text(wait_s: int) -> str:
 
 def json_option(command: COMMAND) -> COMMAND:
     """Give a command the option --json."""
-    text = "Print one JSON document instead of words."
+    text = "Print the result as one JSON document."
     decorate = click.option("--json", is_flag=True, expose_value=False, callback=_remember, is_eager=True, help=text)
     return decorate(command)
 

@@ -48,7 +48,7 @@ def create_org(slug: str, name: str, data: str | None) -> None:
 
 @click.group()
 def person() -> None:
-    """People, who sign in or act by a token."""
+    """People, who sign in or use a token."""
 
 
 @person.command("create")
@@ -210,7 +210,7 @@ def add_issuer(
     domains: tuple[str, ...],
     data: str | None,
 ) -> None:
-    """Trust ISSUER, which must be the identifier exactly as it is in the issuer's tokens."""
+    """Trust ISSUER. It must be exactly the value of `iss` in the tokens of the issuer."""
 
     async def work(opened_store: Store) -> Issuer:
         async with opened_store.database.transaction() as transaction:

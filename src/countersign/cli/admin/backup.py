@@ -61,7 +61,9 @@ OpenSink = Callable[[], AbstractContextManager[tuple[Sink, Finish]]]
 @click.argument("file", metavar="FILE", required=False)
 @click.option("--into", "folder", metavar="FOLDER", help="Make a backup in the folder, with its time as its name.")
 @click.option("--keep", type=click.IntRange(1), help="With --into: keep only this number of the newest backups.")
-@click.option("--every", "every_s", type=click.IntRange(1), metavar="SECONDS", help="With --into: repeat.")
+@click.option(
+    "--every", "every_s", type=click.IntRange(1), metavar="SECONDS", help="With --into: make a backup at this interval."
+)
 @click.option("--hold-writes", is_flag=True, help="Block writes while the databases are copied.")
 @passphrase_option
 @data_option
@@ -78,7 +80,7 @@ def backup(
 ) -> None:
     """Write databases, files and keys into FILE (`-`: stdout), encrypted under a passphrase; servers keep running.
 
-    The backup contains every write that was acknowledged before the printed moment.
+    The backup contains every write that was acknowledged before the printed time.
 
     The exit code is 1 if files are missing in the backup, or if a restore will refuse the backup. With --every, the
     command prints a message on stderr instead, and continues.

@@ -136,7 +136,7 @@ def show(data: str | None) -> None:
 def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
     """Make the configured database, data directory and blob store one installation, whatever they belonged to before.
 
-    All of these places get the id of the database. No file is removed: files that the database never knew are kept. Any
+    All of these places get the id of the database. Files that the database has no record of are not removed. Any
     other installation that uses one of these places is refused from then on.
     """
     settings = configuration.load(data=data)
@@ -149,13 +149,14 @@ def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
 
 @installation.command("collect")
 @click.option("--yes", is_flag=True, help="Remove all unused files, even if they are more than a tenth of the files.")
-@click.option("--unknown", is_flag=True, help="Also remove files that the database never knew, after a day.")
+@click.option("--unknown", is_flag=True, help="Also remove files that the database has no record of, after a day.")
 @data_option
 @output.json_option
 def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
     """Remove the stored files that nothing has referred to for a day. `serve` does so every five minutes.
 
-    The exit code is 5 if the collector is stopped: it removes files only if database and blob store belong together.
+    The exit code is 5 if the garbage collector is stopped. It removes files only if database and blob store belong
+    together.
     """
 
     async def work(opened_store: Store) -> tuple[CollectResult, CollectionReport | None]:

@@ -83,7 +83,7 @@ def modules() -> None:
 @data_option
 @output.json_option
 def list_modules(data: str | None) -> None:
-    """List the modules with their version in the database, their declared version, and whether they are switched on."""
+    """List the modules with their version in the database, their declared version, and whether they are enabled."""
     settings = configuration.load(data=data)
     rows = record_store.run_coroutine(_module_rows(settings), "cannot list the modules")
     if output.wants_json():

@@ -62,7 +62,12 @@ class RestoreOptions(NamedTuple):
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--to", "to", metavar="DIR", required=True, help="The data directory to create; it must be new or empty.")
-@click.option("--at", "at", metavar="TIME", help="If FILE is a folder: the newest backup not after this time.")
+@click.option(
+    "--at",
+    "at",
+    metavar="TIME",
+    help="If FILE is a folder: restore its newest backup that is not newer than this time.",
+)
 @click.option("--keep-sessions", is_flag=True, help="Keep sessions, tokens, agents and consents valid.")
 @click.option("--keep-sending", is_flag=True, help="Send webhooks and e-mails about plans after the first start.")
 @passphrase_option

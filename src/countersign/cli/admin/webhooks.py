@@ -205,7 +205,9 @@ def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
 @webhooks.command("deliveries")
 @click.argument("webhook_id", metavar="ID")
 @click.option("--state", type=click.Choice(get_args(outbox.State)), help="Only deliveries in this state.")
-@click.option("--last", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many, newest first.")
+@click.option(
+    "--last", type=click.IntRange(1, 1_000), default=20, show_default=True, help="Number of deliveries, newest first."
+)
 @org_option
 @data_option
 @output.json_option

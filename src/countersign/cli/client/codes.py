@@ -24,13 +24,18 @@ CANNOT_LIST = "cannot list your library"
 
 @click.group()
 def codes() -> None:
-    """Redeem codes."""
+    """Codes that customers redeem for products."""
 
 
 @codes.command()
 @click.argument("products", nargs=-1, required=True, callback=parse_products, metavar="PRODUCT...")
-@click.option("--kind", type=click.Choice(("license", "promo")), required=True, help="license: one use each.")
-@click.option("--count", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many codes.")
+@click.option(
+    "--kind",
+    type=click.Choice(("license", "promo")),
+    required=True,
+    help="license: each code can be used once. promo: each code can be used up to --max-uses times.",
+)
+@click.option("--count", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="Number of codes.")
 @click.option("--max-uses", type=click.IntRange(1, 1_000_000_000), help="Uses of each promo code.")
 @click.option("--valid-from", callback=parse_time, help="Start: 2026-12-31, 2026-12-31T18:00:00Z, or 30d (from now).")
 @click.option("--expires", callback=parse_time, help="When the codes expire; same format as --valid-from.")
@@ -110,7 +115,7 @@ def _write(path: str, body: dict[str, object], count: int, target: Path) -> None
 @server_option
 @output.json_option
 def redeem(code: str) -> None:
-    """Redeem CODE into your library. Repeating it is safe: a code is used up once for each person."""
+    """Redeem CODE, which adds its products to your library. It is safe to repeat the command: it uses the code once."""
     server = connection.selected_server()
     failure = "cannot redeem the code"
     reply = server.post("/redeem", {"code": code}, failure)

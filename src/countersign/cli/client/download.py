@@ -123,10 +123,18 @@ def _matching(ready_artifacts: list[api_models.Artifact], request: ArtifactReque
 @click.argument("product", callback=parse_product, metavar="ORG/PRODUCT")
 @click.option("--version", help="The release's version. Default: the newest of the channel.")
 @click.option("--channel", type=click.Choice(CHANNELS), help="Default: stable, unless --version is given.")
-@click.option("--platform", type=click.Choice(PLATFORMS), help="Default: this machine's, if there are several.")
-@click.option("--file", metavar="NAME", help="The file's name in the release, if there are several.")
+@click.option(
+    "--platform",
+    type=click.Choice(PLATFORMS),
+    help="Default: the platform of this machine, if the release has files for several.",
+)
+@click.option(
+    "--file",
+    metavar="NAME",
+    help="Name of the file to download. Required if the release has several files for the platform.",
+)
 @click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="File or directory to write to.")
-@click.option("--force", is_flag=True, help="Replace an existing file that has other bytes.")
+@click.option("--force", is_flag=True, help="Replace an existing file that has different content.")
 @server_option
 @output.json_option
 def download(
@@ -141,7 +149,7 @@ def download(
 ) -> None:
     """Download a file of a release of ORG/PRODUCT.
 
-    The bytes are written to FILE.part, which is renamed to FILE once its SHA-256 is that of the release. After a lost
+    The bytes are written to FILE.part, which is renamed to FILE when its SHA-256 is verified. After a lost
     connection or ctrl-C, run the same command again: it downloads only what is missing.
     """
     request = ArtifactRequest(product, version, channel, platform, file)

@@ -143,7 +143,9 @@ def _urls(places: ChunkPlaces | None, offer: DeltaOffer | None) -> list[str]:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--channel", type=click.Choice(CHANNELS), default="stable", show_default=True)
 @click.option(
-    "--platform", type=click.Choice(PLATFORMS), help="Default: this machine's platform, if there are several."
+    "--platform",
+    type=click.Choice(PLATFORMS),
+    help="Default: the platform of this machine, if the release has builds for several.",
 )
 @click.option("--version", help="Version to install. Default: the current version of the channel.")
 @click.option("--verify", is_flag=True, help="Read every file, even if its size and time are unchanged.")

@@ -104,9 +104,14 @@ class PushTarget:
 @click.option("--version", required=True, help="The release's version.")
 @click.option("--channel", type=click.Choice(CHANNELS), default="stable", show_default=True)
 @click.option("--platform", type=click.Choice(PLATFORMS), help="What the file runs on.")
-@click.option("--notes", help="Release notes, when the release is new.")
+@click.option("--notes", help="Release notes. Only for a new release.")
 @click.option("--filename", metavar="NAME", help="The file's name in the store. Default: the name of PATH.")
-@click.option("--archive", "archive_format", type=click.Choice(("tar.gz", "zip")), help="Form of a packed directory.")
+@click.option(
+    "--archive",
+    "archive_format",
+    type=click.Choice(("tar.gz", "zip")),
+    help="Format of the archive into which a directory is packed.",
+)
 @click.option("--publish", "publishes", is_flag=True, help="Publish the release afterwards.")
 @click.option("--older", is_flag=True, help=OLDER_HELP)
 @click.option(

@@ -32,13 +32,13 @@ port_type = click.IntRange(0, 65535)
 @click.option("--port", type=port_type, help="Port of the one service that is named; 0 chooses a free one.")
 @click.option("--distribution-port", type=port_type, help=f"Port of the store. Default: {PORTS['distribution']}")
 @click.option("--records-port", type=port_type, help=f"Port of the records service. Default: {PORTS['records']}")
-@click.option("--workers", type=worker_type, default=1, show_default=True, help="Processes of each service.")
+@click.option("--workers", type=worker_type, default=1, show_default=True, help="Number of processes of each service.")
 @click.option("--modules", metavar="NAMES", help="Modules of the records service, in place of COUNTERSIGN_MODULES.")
 @click.option(
     "--try",
     "tries",
     is_flag=True,
-    help="Read the database of COUNTERSIGN_EXISTING_URL, which belongs to others; own tables in the data directory.",
+    help="Serve the existing database of COUNTERSIGN_EXISTING_URL; all new tables are in the data directory.",
 )
 @click.option(
     "--accept-wide-rights",

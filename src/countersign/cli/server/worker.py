@@ -30,10 +30,10 @@ MAX_CONNECTIONS = 4
 @click.option(
     "--processes",
     type=click.IntRange(1, MAX_PROCESSES),
-    help="Processes, each with one job at a time. Default: COUNTERSIGN_JOB_WORKERS.",
+    help="Number of processes. Each runs one job at a time. Default: COUNTERSIGN_JOB_WORKERS.",
 )
 def worker(data: str | None, processes: int | None) -> None:
-    """Work on the jobs of a store until stopped.
+    """Run the jobs of a store until the command is stopped.
 
     `serve` starts workers of its own. This command adds more workers. They can run on other machines if the store uses
     PostgreSQL and its files are in S3. Any number of workers may run. A worker that is stopped returns its unfinished

@@ -14,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @output.json_option
 def version() -> None:
-    """Show the versions of the program, of the databases it makes, and of Python and SQLite."""
+    """Print the versions of the program, its database schemas, Python and SQLite."""
     # These modules load SQLite. They are imported here so that other commands start faster.
     from countersign.kernel.database import migrate, sqlite_connection
     from countersign.records import migrations as records_migrations
@@ -36,7 +36,7 @@ def version() -> None:
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print a script with which SHELL completes commands and options.
+    """Print a script that makes SHELL complete commands and options.
 
     For bash, put this line into ~/.bashrc (zsh and fish have similar files):
 
@@ -48,5 +48,5 @@ def completion(shell: str) -> None:
 
     completion_class = get_completion_class(shell)
     if completion_class is None:
-        raise LookupError(f"click completes nothing in {shell}")
+        raise LookupError(f"click has no completion script for {shell}")
     click.echo(completion_class(commands, {}, "countersign", "_COUNTERSIGN_COMPLETE").source())
