@@ -55,7 +55,7 @@ GOLDEN = (
 """Slug, kind, tags, and the SHA-256 of the cover. Every motif occurs."""
 
 slugs = st.from_regex(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?", fullmatch=True)
-tags = st.lists(st.sampled_from([*sorted(placeholder.BY_TAG), "unknown"]), max_size=3)
+tags = st.lists(st.sampled_from([*sorted(placeholder.MOTIF_BY_TAG), "unknown"]), max_size=3)
 
 
 @pytest.mark.parametrize(("slug", "kind", "tagged", "digest"), GOLDEN, ids=lambda value: str(value)[:24])
@@ -90,7 +90,7 @@ def test_any_cover_is_small_well_formed_and_without_its_input(slug: str, kind: s
 @settings(max_examples=40, deadline=None)
 @given(slug=slugs, motif=st.sampled_from(sorted(placeholder.MOTIFS)))
 def test_every_motif_is_small_enough_for_any_slug(slug: str, motif: str) -> None:
-    tagged = [next((tag for tag, name in placeholder.BY_TAG.items() if name == motif), "unknown")]
+    tagged = [next((tag for tag, name in placeholder.MOTIF_BY_TAG.items() if name == motif), "unknown")]
 
     assert len(placeholder.draw(f"zz{slug}", "tool", tagged)) <= 24 * 1024
 
