@@ -84,7 +84,7 @@ def records(bench: Bench, trees: Trees) -> Iterator[dict[str, Task]]:
             return records_read.requests_of(seeds[name], "manager", "get", bodies)
 
         def masked_list(name: str) -> Requests:
-            page: dict[str, object] = {**records_read.PAGE, "limit": 50}
+            page: dict[str, object] = {**records_read.NEW_LEADS_QUERY, "limit": 50}
             return records_read.requests_of(seeds[name], "agent of manager", "list", [page])
 
         yield {
