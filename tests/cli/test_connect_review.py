@@ -17,7 +17,7 @@ import pytest
 
 from countersign.cli.admin import module_text_file
 from countersign.cli.output import Exit, Failure
-from countersign.connect.review import decided
+from countersign.declare.review import decided
 from tests.cli.conftest import Run
 from tests.servers.countersign import COMMAND, environment
 
@@ -59,7 +59,7 @@ def test_decisions_are_written_into_the_file(run: Run, file: Path) -> None:
 
     assert ended.returncode == Exit.OK, ended.stderr
     assert ended.stdout.splitlines()[0] == "Wrote shop.py."
-    assert "remark = LongText()\n" in file.read_text() or "remark = Text()\n" in file.read_text()
+    assert "Text()  # decided\n" in file.read_text()
     assert "# born: left out: hidden: " in file.read_text()
     assert "customer.remark" not in run("connect", "review", "shop.py").stdout
     assert run("connect", "check", "shop.py", "sqlite:///shop.db").returncode == Exit.OK
@@ -141,7 +141,7 @@ def test_a_person_at_a_terminal_is_asked_about_each_column(home: dict[str, str],
     assert "customer.remark  agents see TEXT_" in shown
     assert "[h]ide [s]kip [q]uit" in shown
     written = file.read_text()
-    assert 'personal="REMARK")\n' in written
+    assert 'personal="REMARK")  # decided\n' in written
     assert written.count("personal=") == 1
     assert "# born: left out: hidden: " in written
     assert "0 to look at." in shown
@@ -167,8 +167,8 @@ def test_decisions_on_one_model_are_written_before_the_next_one(
     typed(tmp_path, home, ["c\n", "l\n", "bad label\n", "REMARK\n", "s\n", "\x04"], *ASK)
 
     written = file.read_text()
-    assert "hobby = Text()\n" in written
-    assert 'personal="REMARK")\n' in written
+    assert "hobby = Text()  # decided\n" in written
+    assert 'personal="REMARK")  # decided\n' in written
 
 
 def test_a_field_without_a_label_is_shown_as_clear_and_can_get_one(run: Run, file: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_field_without_a_label_is_shown_as_clear_and_can_get_one(run: Run, fil
 
     assert shown[0].split("\t")[:2] == ["customer.hobby", "its values"]
     assert ended.returncode == Exit.OK, ended.stderr
-    assert '    hobby = Text(personal="HOBBY")\n' in file.read_text()
+    assert '    hobby = Text(personal="HOBBY")  # decided\n' in file.read_text()
 
 
 def test_a_file_of_windows_keeps_its_line_ends(run: Run, file: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_label_does_not_link_tokens_that_a_person_has_not_linked(run: Run, fil
     ended = run("connect", "review", "shop.py", "--label", "customer.hobby=PHONE")
 
     assert ended.returncode == Exit.OK, ended.stderr
-    assert '    hobby = Text(personal="PHONE", linked=False)\n' in file.read_text()
+    assert '    hobby = Text(personal="PHONE", linked=False)  # decided\n' in file.read_text()
 
 
 def test_a_field_and_a_column_with_the_same_name_are_decided_on_one_by_one(run: Run, tmp_path: Path) -> None:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from countersign.connect.draft import LOOK, Draft
+from countersign.connect.draft import Draft
 from countersign.connect.guess import TableFacts, guess
 from countersign.connect.run_together import words
 from countersign.connect.schema import BaseType, TableColumn
 from countersign.declare import Ref, text
 from countersign.declare.registry import Registry
+from countersign.declare.review import LOOK
 from countersign.declare.text import FieldText
 from countersign.records import base_models
 from tests.connect.conftest import SCHEMAS, DatabaseFactory, drafted, drafted_sqlite

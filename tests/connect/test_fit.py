@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from countersign.connect import draft, fit, key_check, postgres
+from countersign.connect import fit, key_check, postgres
 from countersign.connect.fit import Misfit
-from countersign.connect.review import undecided_columns
 from countersign.declare import Declared, Field, Money, Number, text
 from countersign.declare.registry import Registry
+from countersign.declare.review import LOOK, undecided_columns
 from countersign.records import base_models
 from tests.connect.conftest import SCHEMAS, ChangingDatabase, DatabaseFactory, drafted
 from tests.servers.postgres import Cluster
@@ -287,7 +287,7 @@ def test_the_columns_to_look_at_are_those_of_the_report(schema_url: DatabaseFact
 
     assert sorted(each.place for each in undecided) == sorted(written.report.look)
     assert {each.label for each in undecided} == {"", "TEXT"}
-    assert draft.LOOK not in "".join(each.reason for each in undecided)
+    assert LOOK not in "".join(each.reason for each in undecided)
 
 
 def test_a_key_whose_values_cannot_be_compared_is_no_key(changing_database: ChangingDatabase) -> None:

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from countersign.connect import names
 from countersign.connect.guess import Guess, facts_of_tables, guess
 from countersign.connect.schema import Database, ForeignKey, Relation, RelationId, Samples, TableColumn, UniqueKey
-from countersign.connect.value_shapes import FREE_TEXT
 from countersign.declare.fields.field import LINKED
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
-from countersign.declare.model import READ_COMMANDS
+from countersign.declare.model import READ_COMMANDS, derived_model_name
+from countersign.declare.review import FREE_TEXT, LOOK
 from countersign.declare.table import relation_of
 from countersign.declare.text import (
     Call,
@@ -49,8 +49,6 @@ _REASONS = {
     "undecodable_part": "a name in it is not valid UTF-8",
     "unknown": "a kind of relation that is not known",
 }
-LOOK = "look: "
-"""The beginning of the comment on a column that a person has to decide on."""
 NO_KEY = "no key: it has no primary key, and no unique index over required columns"
 
 _MONEY_WORDS = frozenset(
@@ -214,7 +212,7 @@ class _Drafter:
         if not fields.taken:
             body += [self._field(relation, relation.column(column), fields) for column in key.columns]
         options: list[tuple[str, Value]] = [("table", _table(relation, key))]
-        options += [("name", model)] if names.derived_model_name(class_name) != model else []
+        options += [("name", model)] if derived_model_name(class_name) != model else []
         label = names.label(relation.name, model)
         options += [("label", label), ("plural", label)] if label else []
         summary = f"A row of {printable(relation.place)}."

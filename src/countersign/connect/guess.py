@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 
 from countersign.connect import guess_words, names, run_together
 from countersign.connect.schema import Relation, RelationId, TableColumn
-from countersign.connect.value_shapes import FREE_TEXT, shape_of
+from countersign.connect.value_shapes import shape_of
+from countersign.declare.review import FREE_TEXT
 
 Verdict: TypeAlias = Literal["clear", "personal", "look", "secret"]
 

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from countersign.connect import table_history
-from countersign.connect.review import LEFT_OUT
 from countersign.connect.schema import Database, Relation, TableColumn
 from countersign.declare import Declared
+from countersign.declare.review import LEFT_OUT
 from countersign.declare.text import Comment, ModelText, printable
 from countersign.kernel.database.table_fingerprints import TableDefinition
 

@@ -73,11 +73,6 @@ def class_name(model: str) -> str:
     return f"{name}Record" if name in WORDS or keyword.iskeyword(name) else name
 
 
-def derived_model_name(name: str) -> str:
-    """Return the name that a model has if its class has this name and the class statement names no other."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-
-
 def unique(name: str, taken: Collection[str], suffix: str = "") -> str:
     """Return the name, shortened to the maximum length, with a number at its end if it is taken."""
     number = 1

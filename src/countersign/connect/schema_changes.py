@@ -4,7 +4,7 @@ has written stays: a field keeps its name and its label, and a field without a c
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from countersign.connect import draft, fit, guess, names, review, table_history
+from countersign.connect import draft, fit, guess, names, table_history
 from countersign.connect.model_history import (
     GONE,
     History,
@@ -16,7 +16,6 @@ from countersign.connect.model_history import (
     numbers_of,
     present_names,
 )
-from countersign.connect.review import LEFT_OUT, model_name
 from countersign.connect.schema import (
     Database,
     Relation,
@@ -26,7 +25,8 @@ from countersign.connect.schema import (
     UniqueKey,
     relation_id,
 )
-from countersign.declare import Declared, Field
+from countersign.declare import Declared, Field, review
+from countersign.declare.review import LEFT_OUT, model_name
 from countersign.declare.table import Table
 from countersign.declare.text import (
     Call,
@@ -46,7 +46,7 @@ _KEPT = (
     *("needs_approval", "readonly"),
 )
 """The options of every kind of field, which a field with a new kind keeps."""
-_UNDECIDED = f"{draft.LOOK}no one has looked at its column"
+_UNDECIDED = f"{review.LOOK}no one has looked at its column"
 _TEXTS = ("Text", "LongText")
 _ASKED = (*_TEXTS, "Select", "Bool")
 """The kinds of fields in clear that a person is asked about when their column has another name."""
@@ -341,7 +341,7 @@ class _Comparison:
         if isinstance(drafted, Comment):
             is_secret = drafted.text == printable(f"{column.name}{LEFT_OUT}secret")
             return is_secret or (not _is_personal(item) and self._has_another_verdict(column))
-        is_undecided = drafted.comment.startswith(draft.LOOK)
+        is_undecided = drafted.comment.startswith(review.LOOK)
         return not _is_personal(item) and _is_personal(drafted) and not is_undecided
 
     def _has_another_verdict(self, column: TableColumn) -> bool:
@@ -395,7 +395,7 @@ class _Comparison:
         self._is_proven = False
         drafted = self._drafted(column.name)
         if isinstance(drafted, FieldText) and _is_personal(item) and not _is_personal(drafted):
-            drafted = Comment(printable(f"{column.name}{LEFT_OUT}{draft.LOOK}its type has changed"))
+            drafted = Comment(printable(f"{column.name}{LEFT_OUT}{review.LOOK}its type has changed"))
         if isinstance(drafted, Comment):
             return Comment(printable(f"{drafted.text}; it was {commented_line(item)}"))
         return self._redrafted(item, drafted, column)
@@ -515,7 +515,7 @@ class _Comparison:
 
 def _undecided(field: FieldText) -> FieldText:
     """Return the field with the comment that no one has looked at its column, before the comment that it has."""
-    if field.comment.startswith(draft.LOOK):
+    if field.comment.startswith(review.LOOK):
         return field
     return replace(field, comment="; ".join(filter(None, (_UNDECIDED, field.comment))))
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
 
-FREE_TEXT = "TEXT"
-"""The label of text that no one has looked at."""
+from countersign.declare.review import FREE_TEXT
 
 MIN_SHARE = 0.5
 MIN_SHARE_OF_ADDRESSES = 0.02

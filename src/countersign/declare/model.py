@@ -153,9 +153,14 @@ class Model:
         cls.declared = _declared(cls, options, source)
 
 
+def derived_model_name(class_name: str) -> str:
+    """Return the name that a model has if its class has this name and the class statement names no other."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+
+
 def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
     fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
-    name = options.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+    name = options.get("name") or derived_model_name(cls.__name__)
     label = options.get("label") or name.replace("_", " ").capitalize()
     plural = options.get("plural") or _plural(label)
     shown_as = options.get("shown_as") or _first_text(fields)

@@ -68,7 +68,8 @@ class Module:
     are the kinds of fields that the module adds. Its own models may have fields of these kinds, and so may models of
     modules that need it. `label_de` is the label in German, and `icon` the lucide icon of models that declare none.
     `search_path` are the schemas in which the views and functions of an existing database find their names, for models
-    with a table of that database. `source` is the file that declares the module.
+    with a table of that database. `source` is the file that declares the module, and `is_text` says whether that is a
+    module text, and not the code of a package.
     """
 
     def __init__(
@@ -97,5 +98,6 @@ class Module:
         self.settings = tuple(settings)
         self.kinds = tuple(kinds)
         self.search_path = tuple(search_path)
+        self.is_text = False
         frame = inspect.currentframe()
         self.source = frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else ""

@@ -168,7 +168,7 @@ def build(text: ModuleText, source: str) -> Module:
     module = builder.value(text.module, models)
     if not isinstance(module, Module):
         raise DeclarationError(f'{source}: it ends with no module = Module("name", …): add it')
-    module.source = source
+    module.source, module.is_text = source, True
     return module
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 
 from countersign import declare
-from countersign.declare import DeclarationError, Module, text
+from countersign.declare import DeclarationError, Module, text, text_file
 from countersign.declare.registry import Registry
 from countersign.records import base_models
 
@@ -96,13 +96,9 @@ def _module(name: str, entry_points: EntryPoints) -> Module:
 def _module_text(path: Path, _changed: int) -> Module:
     """Return the module of a module text. The time of its last change is a part of the cache key."""
     try:
-        with path.open("rb") as file:
-            content = file.read(text.MAX_BYTES + 1)
-        return text.build(text.read(content.decode("utf-8-sig"), str(path)), str(path))
+        return text.build(text.read(text_file.read(path), str(path)), str(path))
     except OSError as error:
         raise DeclarationError(f"{path}: the module text cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise DeclarationError(f"{path}: the module text is not UTF-8: convert it") from error
     except text.TextError as error:
         raise DeclarationError(f"{path}: {error}") from error
 

@@ -14,9 +14,9 @@ from countersign.cli.output import Exit, refusal_failure
 from countersign.connect import fit, key_check
 from countersign.connect import rights as role_rights
 from countersign.connect.fit import Misfit
-from countersign.connect.review import undecided_columns
 from countersign.connect.rights import Excess
 from countersign.connect.schema import Database, Relation
+from countersign.declare.review import undecided_columns
 from countersign.declare.table import relation_names
 from countersign.declare.text import printable
 from countersign.kernel import clock

@@ -10,9 +10,8 @@ from countersign.cli import output
 from countersign.cli.admin import module_text_file
 from countersign.cli.admin.module_text_file import ModuleFile
 from countersign.cli.output import Exit, Failure
-from countersign.connect import review as columns
-from countersign.connect.review import Decision, TokenLabel, UndecidedColumn
-from countersign.connect.value_shapes import FREE_TEXT
+from countersign.declare import review as columns
+from countersign.declare.review import FREE_TEXT, Decision, MappedColumn, TokenLabel
 from countersign.declare.rules.fields import is_label
 from countersign.declare.text import printable
 
@@ -54,7 +53,7 @@ def _require_terminal(decisions: Sequence[str]) -> None:
         raise click.UsageError("--ask needs a terminal: decide with --clear, --label and --hide")
 
 
-def _list(module: str, undecided: Sequence[UndecidedColumn]) -> None:
+def _list(module: str, undecided: Sequence[MappedColumn]) -> None:
     shown = [{"column": each.place, "agents_see": each.shown, "why": each.reason} for each in undecided]
     output.answer({"file": module, "look": shown})
     if not undecided:
@@ -72,7 +71,7 @@ def _save(module: str, file: ModuleFile, decisions: dict[str, Decision]) -> None
 
 
 def _given(
-    undecided: Sequence[UndecidedColumn], clear: Sequence[str], label: Sequence[str], hide: Sequence[str]
+    undecided: Sequence[MappedColumn], clear: Sequence[str], label: Sequence[str], hide: Sequence[str]
 ) -> dict[str, Decision]:
     """Return the decisions of the options.
 
@@ -95,7 +94,7 @@ def _given(
     return decisions
 
 
-def _require_possible(place: str, column: UndecidedColumn | None, decision: Decision) -> None:
+def _require_possible(place: str, column: MappedColumn | None, decision: Decision) -> None:
     if column is None:
         why, remedy = f"{place} is no column to look at", "Correct the name, or edit the file."
         raise Failure(CANNOT_DECIDE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
@@ -109,10 +108,10 @@ def _require_possible(place: str, column: UndecidedColumn | None, decision: Deci
         raise Failure(CANNOT_DECIDE, why=why, remedy=remedy, exit_code=Exit.USAGE)
 
 
-def _ask(module: str, undecided: Sequence[UndecidedColumn]) -> Exit:
+def _ask(module: str, undecided: Sequence[MappedColumn]) -> Exit:
     """Ask on the terminal for a decision on each column, and write the decisions after each model, or when the person
     stops. Return the exit code."""
-    left: list[UndecidedColumn] = [*undecided]
+    left: list[MappedColumn] = [*undecided]
     unwritten: list[str] = []
     is_stopped = False
     while left and not is_stopped:
@@ -129,7 +128,7 @@ def _ask(module: str, undecided: Sequence[UndecidedColumn]) -> Exit:
     return Exit.CONFLICT if unwritten else Exit.OK
 
 
-def _save_answers(module: str, asked: Sequence[UndecidedColumn], decisions: dict[str, Decision]) -> list[str]:
+def _save_answers(module: str, asked: Sequence[MappedColumn], decisions: dict[str, Decision]) -> list[str]:
     """Write the decisions on one model into the file as it is now, because others may change it during the questions.
     Return the columns whose decision was not written: they are other ones now, or the decisions violate a rule.
 
@@ -167,7 +166,7 @@ def _save_possible(module: str, file: ModuleFile, decisions: dict[str, Decision]
     return []
 
 
-def _ask_model(undecided: Sequence[UndecidedColumn], decisions: dict[str, Decision]) -> bool:
+def _ask_model(undecided: Sequence[MappedColumn], decisions: dict[str, Decision]) -> bool:
     """Ask for a decision on each column, and add it to the decisions. Return whether to go on."""
     for each in undecided:
         output.say(printable(f"{each.place}  agents see {each.shown}  {each.reason}"))
@@ -182,7 +181,7 @@ def _ask_model(undecided: Sequence[UndecidedColumn], decisions: dict[str, Decisi
     return True
 
 
-def _ask_letter(column: UndecidedColumn) -> str:
+def _ask_letter(column: MappedColumn) -> str:
     """Ask for one of the possible decisions, and return its first letter. What was typed before the question, such as
     the rest of a text that was pasted, is no answer."""
     letters = "".join(("" if column.is_left_out else "c", "l" if column.is_text else "", "hsq"))

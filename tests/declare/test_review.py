@@ -4,10 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from countersign.connect.review import Decision, TokenLabel, UndecidedColumn, decided, undecided_columns
 from countersign.declare import text
 from countersign.declare.model import Declared
 from countersign.declare.registry import Registry
+from countersign.declare.review import (
+    Decision,
+    DecisionNote,
+    MappedColumn,
+    TokenLabel,
+    decided,
+    mapped_columns,
+    undecided_columns,
+)
 from countersign.declare.text import ModuleText
 from countersign.records import base_models
 
@@ -53,20 +61,20 @@ def test_the_columns_to_look_at_say_what_agents_see() -> None:
         ("customer.born.at", "nothing"),
     ]
     reason = "text that no one has looked at"
-    assert replace(found[0], written=None) == UndecidedColumn("customer", "note", "TEXT", reason)
+    assert replace(found[0], written=None, field=None) == MappedColumn("customer", "note", "TEXT", reason)
 
 
 def test_no_decision_changes_nothing() -> None:
     assert after()[0] == text.read(MODULE)
-    assert decided(text.read(MODULE), {"customer.email": "clear", "order.note": "hide"}) == text.read(MODULE)
+    assert decided(text.read(MODULE), {"customer.password": "hide", "order.note": "hide"}) == text.read(MODULE)
 
 
 def test_a_clear_field_is_not_personal() -> None:
     found, customer = after(city="clear", phone="clear")
 
     assert (customer.fields["city"].personal, customer.fields["phone"].personal) == (None, None)
-    assert "    city = Text(max_length=20)\n" in text.write(found)
-    assert "    phone = LongText()\n" in text.write(found)
+    assert "    city = Text(max_length=20)  # decided\n" in text.write(found)
+    assert "    phone = LongText()  # decided\n" in text.write(found)
     assert found.summary == "shop, from a test. 2 columns to look at."
 
 
@@ -100,6 +108,59 @@ def test_a_column_that_is_left_out_can_only_be_hidden() -> None:
 
     assert "    # born.at: left out: hidden: a personal value, and tokens stand for text only\n" in text.write(found)
     assert len(undecided_columns(found)) == 3
+
+
+NOTE = DecisionNote("root", "2026-11-30", "looked at it; it was fine: left out: look: x")
+
+
+@pytest.mark.parametrize("decision", ["clear", "hide", TokenLabel("REMARK")])
+@pytest.mark.parametrize("name", ["email", "note", "city", "phone"])
+def test_the_comment_says_who_has_decided_and_why(name: str, decision: Decision) -> None:
+    found = decided(text.read(MODULE), {f"customer.{name}": decision}, NOTE)
+
+    assert text.read(text.write(found)) == found
+    column = next(each for each in mapped_columns(found) if each.name == name)
+    assert (column.state, column.note.by, column.note.day) == ("decided", "root", "2026-11-30")
+    assert column.note.reason == "looked at it, it was fine left out look: x"
+    assert column.is_left_out == (decision == "hide")
+    assert "decided by root on 2026-11-30: looked at it" in text.write(found)
+
+
+def test_a_column_without_a_kind_keeps_the_note_of_the_person_who_has_hidden_it() -> None:
+    found = decided(text.read(MODULE), {"customer.born.at": "hide"}, NOTE)
+
+    column = next(each for each in mapped_columns(found) if each.name == "born.at")
+    assert (column.state, column.note.by, column.choices) == ("decided", "root", ())
+
+
+def test_a_hidden_field_can_be_decided_on_again() -> None:
+    hidden = after(note="hide")[0]
+
+    found = decided(hidden, {"customer.note": TokenLabel("REMARK")})
+
+    assert '    note = LongText(column="Note", personal="REMARK")  # decided\n' in text.write(found)
+    assert text.write(decided(hidden, {"customer.note": "hide"})) == text.write(hidden)
+
+
+@pytest.mark.parametrize("line", ["note = Text(", "import os", "a = Text(); b = 1", 'x = Text(column="\ufffd")'])
+def test_a_hidden_column_without_its_whole_declaration_stays_hidden(line: str) -> None:
+    module = MODULE.replace("# password: left out: secret", f"# password: left out: hidden; it was {line}")
+
+    column = next(each for each in mapped_columns(text.read(module)) if each.name == "password")
+
+    assert (column.state, column.field, column.choices) == ("decided", None, ())
+
+
+def test_the_revision_of_a_column_changes_with_its_line_and_its_table_alone() -> None:
+    def revisions(source: str) -> dict[str, str]:
+        return {each.name: each.revision for each in mapped_columns(text.read(source))}
+
+    before = revisions(MODULE)
+    line = revisions(MODULE.replace("max_length=20", "max_length=30"))
+    table = revisions(MODULE.replace('key="id"', 'key="number"'))
+
+    assert {name for name in before if before[name] != line[name]} == {"city"}
+    assert all(before[name] != table[name] for name in before)
 
 
 def test_other_comments_stay() -> None:

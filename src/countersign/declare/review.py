@@ -1,0 +1,287 @@
+"""The columns of the tables of a module text, with what agents see of each, and the decisions of people on them, each
+of which is a change of the module text. No person has decided yet on a column whose comment begins with `look`."""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from countersign.declare.fields.field import LINKED
+from countersign.declare.model import derived_model_name
+from countersign.declare.text import (
+    Comment,
+    FieldText,
+    ModelText,
+    ModuleText,
+    TextError,
+    Value,
+    commented_line,
+    printable,
+    read,
+)
+
+LOOK = "look: "
+"""The beginning of the comment on a column that a person has to decide on."""
+FREE_TEXT = "TEXT"
+"""The label of text that no one has looked at."""
+LEFT_OUT = ": left out: "
+"""Divides the name of a column and the reason, in the comment on a column that is left out."""
+_DECIDED = "decided"
+"""The beginning of the comment on a field that a person has decided on."""
+_HIDDEN = "hidden"
+"""The beginning of the reason why a column is left out that a person has hidden."""
+_WAS = "; it was "
+"""Divides the reason and the former declaration of a column that is left out."""
+_NOTE = re.compile(r"decided(?: by (?P<by>.+?) on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2}))?(?:: (?P<reason>.*))?")
+_TEXTS = ("Text", "LongText")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLabel:
+    """The decision that agents see tokens with this label."""
+
+    name: str
+
+
+Decision: TypeAlias = Literal["clear", "hide"] | TokenLabel
+"""What agents see of a column: its values, nothing, or tokens with a label."""
+
+
+Choice: TypeAlias = Literal["personal", "clear", "hidden"]
+"""A decision without the label of the tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionNote:
+    """Who has decided on a column, on which day, and why. All are empty if the module text does not say it."""
+
+    by: str = ""
+    day: str = ""
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the note as it is in the comment on the column."""
+        author = f" by {_plain(self.by)} on {self.day}" if self.by and self.day else ""
+        return f"{_DECIDED}{author}{f': {_plain(self.reason)}' if self.reason else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class MappedColumn:
+    """A column of a table, as the module text shows it.
+
+    name         the name of its field, or of the column if it is left out. It is in quotes if it is left out and a
+                 field has the same name
+    label        the label of its tokens, or empty
+    reason       why agents see of it what they see, if the module text says it
+    is_left_out  it has no field, so no caller sees it
+    is_text      tokens can stand for its values
+    state        whether a person has decided on it, or it is as `connect` has guessed
+    note         who has decided, and why
+    field        its declaration. A column that a person has hidden keeps its former one
+    written      its line and the table of its model: a decision is about these alone
+    """
+
+    model: str
+    name: str
+    label: str
+    reason: str
+    is_left_out: bool = False
+    is_text: bool = True
+    state: Literal["undecided", "guessed", "decided"] = "undecided"
+    note: DecisionNote = DecisionNote()
+    field: FieldText | None = None
+    written: tuple[FieldText | Comment, object] | None = None
+
+    @property
+    def place(self) -> str:
+        """Return the model and the field, or the model and the column if the column is left out."""
+        return f"{self.model}.{self.name}"
+
+    @property
+    def shown(self) -> str:
+        """Describe what agents see of the column."""
+        if self.is_left_out:
+            return "nothing"
+        return f"{self.label}_…" if self.label else "its values"
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Return the possible decisions. A ref shows no value of the table. A column that is left out can only be
+        hidden, because its declaration needs its type."""
+        if self.field is None:
+            return ("hidden",) if self.state == "undecided" else ()
+        if self.field.call.word == "Ref":
+            return ()
+        return ("personal", "clear", "hidden") if self.is_text else ("clear", "hidden")
+
+    @property
+    def revision(self) -> str:
+        """Return a text that is another one if the line of the column or the table of its model has changed."""
+        return hashlib.sha256(repr(self.written).encode()).hexdigest()[:16]
+
+
+def mapped_columns(module: ModuleText) -> list[MappedColumn]:
+    """Return all columns that the models of the module text name, in the order of the text."""
+    return [column for model in module.models for column in _of_model(model)]
+
+
+def undecided_columns(module: ModuleText) -> list[MappedColumn]:
+    """Return the columns to look at, in the order of the text."""
+    return [each for each in mapped_columns(module) if each.state == "undecided"]
+
+
+def model_name(model: ModelText) -> str:
+    """Return the name of the model of a class."""
+    return str(dict(model.options).get("name") or derived_model_name(model.class_name))
+
+
+def _of_model(model: ModelText) -> Iterator[MappedColumn]:
+    fields = _field_names(model)
+    for each in model.body:
+        column = _of_item(model_name(model), each, fields)
+        if column is not None:
+            yield replace(column, written=(each, dict(model.options).get("table")))
+
+
+def _field_names(model: ModelText) -> frozenset[str]:
+    return frozenset(each.name for each in model.body if isinstance(each, FieldText))
+
+
+def _of_item(model: str, item: FieldText | Comment, fields: Collection[str]) -> MappedColumn | None:
+    """Return the column of a part of a class, or None if it is about no column."""
+    if isinstance(item, Comment):
+        return _left_out(model, item.text, fields) if LEFT_OUT in item.text else None
+    if item.call.word == "Workflow":
+        return None
+    label = str(dict(item.call.options).get("personal") or "")
+    found = MappedColumn(model, item.name, label, item.comment, is_text=_is_text(item), field=item)
+    if item.comment.startswith(LOOK):
+        return replace(found, reason=item.comment.removeprefix(LOOK))
+    note = _note_of(item.comment)
+    return replace(found, state="guessed") if note is None else replace(found, reason="", state="decided", note=note)
+
+
+def _left_out(model: str, text: str, fields: Collection[str]) -> MappedColumn:
+    column, _, reason = text.partition(LEFT_OUT)
+    name = f'"{column}"' if column in fields else column
+    if reason.startswith(LOOK):
+        return MappedColumn(model, name, "", reason.removeprefix(LOOK), is_left_out=True, is_text=False)
+    why, _, line = reason.partition(_WAS)
+    found = MappedColumn(model, name, "", why, is_left_out=True, is_text=False, state="guessed")
+    if not re.match(rf"{_HIDDEN}(?=$|[:,])", why):
+        return found
+    detail = why.removeprefix(_HIDDEN)
+    note = _note_of(detail.removeprefix(", "))
+    found = replace(found, reason=detail.removeprefix(": "), state="decided")
+    if note is not None:
+        found = replace(found, reason="", note=note)
+    field = _former_field(line)
+    if field is None:
+        return found
+    label = str(dict(field.call.options).get("personal") or "")
+    name = f'"{field.name}"' if field.name in fields else field.name
+    return replace(found, name=name, label=label, is_text=_is_text(field), field=field)
+
+
+def _is_text(field: FieldText) -> bool:
+    return field.call.word in _TEXTS
+
+
+def _note_of(text: str) -> DecisionNote | None:
+    match = _NOTE.fullmatch(text)
+    return None if match is None else DecisionNote(**{name: given or "" for name, given in match.groupdict().items()})
+
+
+def _plain(text: str) -> str:
+    """Return a text of a person without the words that divide the parts of a comment."""
+    return printable(text).replace(LEFT_OUT, " left out ").replace(_WAS, ", it was ")
+
+
+def _former_field(line: str) -> FieldText | None:
+    """Return the declaration in the comment on a hidden column, or None if it is not complete."""
+    if not line or "\ufffd" in line:
+        # A character of the name of its column was replaced.
+        return None
+    try:
+        found = read(f'class Former(Model):\n    {line}\n\nmodule = Module("former", version="1")\n')
+    except TextError:
+        return None
+    fields = [each for model in found.models for each in model.body if isinstance(each, FieldText)]
+    return fields[0] if len(fields) == 1 else None
+
+
+def decided(
+    module: ModuleText, decisions: Mapping[str, Decision], note: DecisionNote | None = None
+) -> ModuleText:
+    """Return the module text after these decisions, each on the place of a column. A column that is left out and has no
+    former declaration can only be hidden: its declaration needs its type."""
+    given_note = note or DecisionNote()
+    body = tuple(
+        _decided_model(each, decisions, given_note) if isinstance(each, ModelText) else each for each in module.body
+    )
+    found = replace(module, body=body)
+    return replace(found, summary=_with_count(module.summary, len(undecided_columns(found))))
+
+
+def _with_count(summary: str, count: int) -> str:
+    """Return the summary of a draft with another number of columns to look at."""
+    text = f"{count} {'column' if count == 1 else 'columns'} to look at."
+    return re.sub(r"\b[0-9]+ columns? to look at\.$", text, summary)
+
+
+def _decided_model(model: ModelText, decisions: Mapping[str, Decision], note: DecisionNote) -> ModelText:
+    columns = {column.written[0]: column for column in _of_model(model) if column.written is not None}
+    body: list[FieldText | Comment] = []
+    for each in model.body:
+        column = columns.get(each)
+        decision = None if column is None else decisions.get(column.place)
+        body.append(each if column is None or decision is None else _decided_item(each, column, decision, note))
+    return replace(model, body=tuple(body))
+
+
+def _decided_item(
+    item: FieldText | Comment, column: MappedColumn, decision: Decision, note: DecisionNote
+) -> FieldText | Comment:
+    if column.field is None:
+        is_possible = decision == "hide" and column.state == "undecided"
+        return _hidden(item, column.reason, note) if is_possible else item
+    return _hidden_field(column.field, note) if decision == "hide" else _shown_field(column.field, decision, note)
+
+
+def _hidden(item: FieldText | Comment, reason: str, note: DecisionNote) -> FieldText | Comment:
+    """Return the comment on a column that is left out after the decision to hide it."""
+    if isinstance(item, FieldText):
+        return item
+    name, _, _ = item.text.partition(LEFT_OUT)
+    detail = f"{_HIDDEN}: {reason}" if note == DecisionNote() else _hidden_reason(note)
+    return Comment(f"{name}{LEFT_OUT}{detail}")
+
+
+def _hidden_field(field: FieldText, note: DecisionNote) -> Comment:
+    name = dict(field.call.options).get("column") or field.name
+    return Comment(printable(f"{name}{LEFT_OUT}{_hidden_reason(note)}{_WAS}{commented_line(field)}"))
+
+
+def _shown_field(field: FieldText, decision: Literal["clear"] | TokenLabel, note: DecisionNote) -> FieldText:
+    kept = [(name, value) for name, value in field.call.options if name not in ("personal", "linked")]
+    options = (*kept, *_label_options(field, decision.name)) if isinstance(decision, TokenLabel) else tuple(kept)
+    return replace(field, call=replace(field.call, options=options), comment=note.text)
+
+
+def _hidden_reason(note: DecisionNote) -> str:
+    return _HIDDEN if note == DecisionNote() else f"{_HIDDEN}, {note.text}"
+
+
+def _label_options(item: FieldText, label: str) -> tuple[tuple[str, Value], ...]:
+    """Return the options for another label of a field. Tokens that a person has not linked stay so."""
+    options = label_options(item.call.word, label)
+    is_unlinked = dict(item.call.options).get("linked") is False
+    return (("personal", label), ("linked", False)) if is_unlinked else options
+
+
+def label_options(word: str, label: str) -> tuple[tuple[str, Value], ...]:
+    """Return the options for the label. Long text is never linked."""
+    is_linked = word == "LongText" and label in LINKED
+    return ("personal", label), *((("linked", False),) if is_linked else ())
