@@ -260,6 +260,19 @@ BUILTIN_INPUTS: Mapping[str, Schema] = {
         "q": {"type": "string", "minLength": 1, "maxLength": 100},
         "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 10},
     },
+    "setting.data_map": {},
+    "setting.decide": {
+        "field": {"type": "string", "description": "model.field, as setting.data_map names it"},
+        "decision": {"type": "string", "enum": ["personal", "clear", "hidden"]},
+        "label": {"type": "string", "description": "of the placeholder tokens of a personal field, such as EMAIL"},
+        "reason": {"type": "string", "minLength": 1, "maxLength": 500},
+        "revision": {"type": "string", "description": "that of the field in setting.data_map"},
+        "confirmed": {
+            "type": "boolean",
+            "default": False,
+            "description": "agents may read the values, of which they see tokens or nothing now",
+        },
+    },
     "audit_entry.verify": {},
 }
 _REQUIRED: Mapping[str, list[str]] = {
@@ -271,6 +284,7 @@ _REQUIRED: Mapping[str, list[str]] = {
     "user.deactivate": ["id"],
     "user.find": ["q"],
     "user.invite": ["id"],
+    "setting.decide": ["field", "decision", "reason", "revision"],
 }
 
 

@@ -35,7 +35,7 @@ from countersign.records import (
     root_secret,
     tools,
 )
-from countersign.records.access import grants, invitations, sessions
+from countersign.records.access import grants, invitations, sessions, visibility
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
 from countersign.records.adopted import store as adopted_store
@@ -204,7 +204,7 @@ def assembled(
         render=redaction.render,
         token_guesses=TokenGuessLimit(counters),
         checks={
-            "grant": _check_of(partial(grants.check_grant, records.registry, names)),
+            "grant": _check_of(partial(grants.check_grant, records.registry, visibility.grantable(names))),
             "role": _check_of(partial(grants.check_role, records.registry, names)),
             "setting": _check_of(partial(policy.check_setting, records.registry, names)),
             "view": page_models.check_view,

@@ -8,7 +8,7 @@ import msgspec
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.records import home
+from countersign.records import data_map, home
 from countersign.records.access import invitations, sessions
 from countersign.records.approvals import plan_commands as plans
 from countersign.records.audit import verify
@@ -95,6 +95,12 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "recent": "Lists the records that the caller opened last.",
         "find": "Finds records of all models by their name. Requires q.",
     },
+    "setting": {
+        "data_map": "Lists the fields of connected tables: what agents see of each, why, and who has decided on it.",
+        "decide": "Decides whether a field of a connected table is personal, clear or hidden, and writes the module "
+        "text, which the server reads when it starts. Requires field, decision, reason and revision. To let agents "
+        "read values that they do not see yet, also send confirmed: true.",
+    },
     "audit_entry": {"verify": "Reads the whole audit and reports every entry that was changed or is missing."},
 }
 
@@ -117,6 +123,7 @@ def commands() -> Mapping[str, Mapping[str, CommandFunction]]:
             "recent": home.recent,
             "find": find.find,
         },
+        "setting": {"data_map": data_map.data_map, "decide": data_map.decide},
         "audit_entry": {"verify": AuditCheck().verify},
     }
 

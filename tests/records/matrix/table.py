@@ -28,7 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "role": ALL,
     "user_role": ALL,
     "grant": ALL,
-    "setting": ALL,
+    "setting": f"{ALL} data_map decide",
     "session": f"{READ} revoke",
     "agent_token": f"{READ} revoke calls",
     "view": KEPT,
@@ -80,6 +80,7 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     },
     "keeper": {
         **{model: COMMANDS[model] for model in COMMANDS if model not in EVERYBODY},
+        "setting": ALL,
         "audit_entry": f"{READ} export",
     },
     "none": {},
@@ -140,6 +141,7 @@ NEVER_AGENTS = frozenset(
     {
         *("plan.reject", "user.invite", "session.revoke", "audit_entry.verify"),
         *("user.home", "user.find", "user.recent", "user.deactivate", "agent_token.calls"),
+        *("setting.data_map", "setting.decide"),
         *(f"{model}.{name}" for model in ("view", "dashboard", "favourite", "comment") for name in KEPT.split()),
     }
 )
@@ -148,7 +150,9 @@ NEVER_AGENTS = frozenset(
 WITHOUT_SCOPE = frozenset({"plan.get", "plan.list", "plan.search", "plan.withdraw"})
 """The commands on its own plans that an agent may run with any scope."""
 
-NO_TOOLS = frozenset({"related", "series", "home", "find", "recent", "calls", "deactivate"})
+NO_TOOLS = frozenset(
+    {"related", "series", "home", "find", "recent", "calls", "deactivate", "data_map", "decide"}
+)
 PAGES = frozenset({"view", "dashboard", "favourite", "comment"})
 """The commands and the models for pages. They are not MCP tools."""
 

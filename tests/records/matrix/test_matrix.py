@@ -40,7 +40,7 @@ NEW: dict[str, dict[str, object]] = {
 ABOUT_ONE = frozenset({"get", "update", "delete", "history", "related", "revoke", "invite", "reject", "withdraw"})
 FILTERED = frozenset({"list", "search", "export", "count_by"})
 ALONE = {"create": 400, "import": 400, "series": 400, "propose": 400, "watch": 200, "verify": 200}
-ALONE |= {"home": 200, "recent": 200, "find": 400, "deactivate": 400}
+ALONE |= {"home": 200, "recent": 200, "find": 400, "deactivate": 400, "data_map": 200, "decide": 400}
 """Maps each command that is not about a record to the status of its response to an empty input."""
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -24,10 +24,14 @@ NEVER_FOR_AGENTS: Final = frozenset(
     {
         *(("plan", "reject"), ("user", "invite"), ("session", "revoke"), ("audit_entry", "verify")),
         *(("user", "home"), ("user", "find"), ("user", "recent"), ("user", "deactivate"), ("agent_token", "calls")),
+        *(("setting", "data_map"), ("setting", "decide")),
     }
 )
 """The commands that agents may never run, whatever their scopes. With some of them, an agent could decide on plans,
 obtain a set-up link, end sessions of people, or verify the whole audit. The other commands are only for pages."""
+
+FOR_ADMINISTRATORS: Final[Mapping[str, frozenset[str]]] = {"setting": frozenset({"data_map", "decide"})}
+"""Maps a model to the commands that only administrators have. No grant includes them."""
 
 _SCOPE = re.compile(r"\*|\*\.(?:get|list|search)|[a-z][a-z0-9_]*\.(?:\*|[a-z][a-z0-9_]*)")
 
@@ -124,6 +128,11 @@ class ScopeLimit:
     unmask: frozenset[str] = frozenset()
 
 
+def grantable(commands: Commands) -> Commands:
+    """Return the commands that a grant may include."""
+    return {name: each - FOR_ADMINISTRATORS.get(name, frozenset()) for name, each in commands.items()}
+
+
 def view_of(registry: Registry, commands: Commands, person: Rights, limit: ScopeLimit | None = None) -> View:
     """Return the view of the person or, with a limit, of an agent of the person (decisions, 4).
 
@@ -138,7 +147,7 @@ def view_of(registry: Registry, commands: Commands, person: Rights, limit: Scope
     An agent never has more rights than its person has now.
     """
     grants = _grants_by_model(registry, commands, person)
-    commands_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
+    commands_of = _commands_of(commands, person, grants)
     limited_of = {name: _limited(granted_commands, name, limit) for name, granted_commands in commands_of.items()}
     readable = frozenset(
         name for name, visible_commands in limited_of.items() if not visible_commands.isdisjoint(READING)
@@ -159,6 +168,13 @@ def view_of(registry: Registry, commands: Commands, person: Rights, limit: Scope
     models = {name: replace(view, partly_visible=_partly_visible_refs(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
     return View(models, _rights_of(person, limit), is_masked, _own_user_refs(registry, readable, person.user_id))
+
+
+def _commands_of(
+    commands: Commands, person: Rights, grants: Mapping[str, Sequence[Grant]]
+) -> dict[str, frozenset[str]]:
+    known_commands = commands if _is_administrator(person) else grantable(commands)
+    return {name: _granted_commands(known_commands.get(name, frozenset()), each) for name, each in grants.items()}
 
 
 def _limited(granted_commands: frozenset[str], model: str, limit: ScopeLimit | None) -> frozenset[str]:

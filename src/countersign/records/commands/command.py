@@ -118,12 +118,14 @@ READING: Mapping[str, CommandFunction] = {
 READ_ONLY = frozenset(
     {
         *("get", "list", "search", "count_by", "export", "history", "related", "series", "watch", "verify"),
-        *("home", "recent", "find", "calls"),
+        *("home", "recent", "find", "calls", "data_map"),
     }
 )
 """The names of all read-only commands, including built-in ones."""
 
-PAGE_COMMANDS = frozenset({"related", "series", "home", "recent", "find", "calls", "deactivate"})
+PAGE_COMMANDS = frozenset(
+    {"related", "series", "home", "recent", "find", "calls", "deactivate", "data_map", "decide"}
+)
 """The commands that only pages need. They are not MCP tools: each would add a tool for every model, and agents can use
 search and count_by."""
 
@@ -153,8 +155,9 @@ def is_writing(model: Declared, name: str) -> bool:
 
 
 def writes(model: Declared, name: str) -> bool:
-    """Return whether the command may change data. Such a command accepts an Idempotency-Key."""
-    return is_writing(model, name) or name not in READ_ONLY
+    """Return whether the command may change data. Such a command accepts an Idempotency-Key, except `setting.decide`:
+    it writes a file, which the transaction of the key does not cover. A repeated call is refused by its revision."""
+    return is_writing(model, name) or name not in {*READ_ONLY, "decide"}
 
 
 async def check(run: Run, view: ModelView, name: str, body: Body) -> PreparedCommand:

@@ -13,7 +13,7 @@ from countersign.kernel.database.port import Reader
 from countersign.records.access import grants, invitations, people
 from countersign.records.access.grants import read_grant, split_list
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.access.visibility import Commands, bind_caller
+from countersign.records.access.visibility import Commands, bind_caller, grantable
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Run
 
@@ -55,7 +55,7 @@ def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
     if view is None or not all(row.field == "id" or view.sees_in_clear(row.field) for row in grant.rows):
         return False
     rows = [bind_caller(row, caller.user_id) for row in grant.rows]
-    command_names = commands[grant.model] if grant.commands == "*" else grant.commands
+    command_names = grantable(commands)[grant.model] if grant.commands == "*" else grant.commands
     return all(_has_command(view, command_name, rows) for command_name in command_names) and _has_fields(view, grant)
 
 

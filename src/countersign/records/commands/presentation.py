@@ -24,6 +24,8 @@ _OWN_LABELS: Mapping[str, tuple[str, str]] = {
     "user.recent": ("Recent", "Zuletzt geöffnet"),
     "user.find": ("Find", "Finden"),
     "agent_token.calls": ("Calls", "Aufrufe"),
+    "setting.data_map": ("Data map", "Datenkarte"),
+    "setting.decide": ("Decide on a field", "Über ein Feld entscheiden"),
     "audit_entry.verify": ("Verify", "Prüfen"),
 }
 """The labels of the built-in commands in English and German."""
