@@ -526,9 +526,14 @@ def test_a_role_for_writable_tables_writes_their_fields_and_owns_the_schema_of_o
     url = schema_url("shop")
     database, role = url.rpartition("/")[2], role_of(url)
     declared = models_of(drafted(url, "shop"))
-    table = declared["customer"].table
+    table, store = declared["customer"].table, declared["store"].table
     assert table is not None
-    models = {**declared, "customer": replace(declared["customer"], table=replace(table, writable=True))}
+    assert store is not None
+    models = {
+        **declared,
+        "customer": replace(declared["customer"], table=replace(table, writable=True)),
+        "store": replace(declared["store"], table=replace(store, writable=True, deletes=True)),
+    }
     sql = rights.grants(models.values(), role, "module.py")
 
     for _ in range(2):
@@ -537,12 +542,13 @@ def test_a_role_for_writable_tables_writes_their_fields_and_owns_the_schema_of_o
             connection.execute(b"SET default_transaction_read_only = off")
             connection.execute(b"CREATE TABLE IF NOT EXISTS records.own (a int)")
     held = excess_of_models(url.replace("postgres@", f"{role}@"), models)
+    only_read = excess_of_models(url.replace("postgres@", f"{role}@"), {**models, "store": declared["store"]})
 
     with psycopg.connect(url) as connection:
         rows = connection.execute(
             "SELECT relname::text, has_any_column_privilege(%s, oid, 'UPDATE'), has_table_privilege(%s, oid, 'DELETE') "
             "FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'", [role, role]
         ).fetchall()  # fmt: skip
-    assert [name for name, is_written, _ in rows if is_written] == ["customer"]
-    assert not any(is_deleted for _, _, is_deleted in rows)
-    assert held.reasons == ()
+    assert sorted(name for name, is_written, _ in rows if is_written) == ["customer", "store"]
+    assert [name for name, _, is_deleted in rows if is_deleted] == ["store"]
+    assert (held.reasons, only_read.reasons) == ((), ("it may change tables",))

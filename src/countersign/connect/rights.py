@@ -43,13 +43,18 @@ SELECT r.rolsuper, r.rolbypassrls, r.rolcreaterole OR r.rolcreatedb OR r.rolrepl
     EXISTS (
         SELECT
         FROM relations
-        WHERE has_table_privilege(relations.oid, 'DELETE, TRUNCATE') OR (
+        WHERE has_table_privilege(relations.oid, 'TRUNCATE') OR (
             (
                 has_table_privilege(relations.oid, 'INSERT, UPDATE')
                 OR has_any_column_privilege(relations.oid, 'INSERT, UPDATE')
             )
             AND (relations.nspname, relations.relname) NOT IN (
                 SELECT named.s, named.t FROM jsonb_to_recordset($1::text::jsonb) AS named (s text, t text)
+            )
+        ) OR (
+            has_table_privilege(relations.oid, 'DELETE')
+            AND (relations.nspname, relations.relname) NOT IN (
+                SELECT named.s, named.t FROM jsonb_to_recordset($2::text::jsonb) AS named (s text, t text)
             )
         )
     ),
@@ -367,6 +372,12 @@ def writable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, 
     return {relation: tuple(columns) for relation, columns in found.items()}
 
 
+def deletable_tables(models: Iterable[Declared]) -> list[RelationId]:
+    """Return the PostgreSQL tables whose rows people delete."""
+    tables = {each.table.relation for each in models if each.table is not None and each.table.deletes}
+    return sorted({relation_id(each) for each in tables})
+
+
 def grants(models: Iterable[Declared], role: str, source: str) -> str:
     """Return the SQL that creates the role, or that changes what an existing role may do to what the models name.
     `source` names the module texts.
@@ -374,7 +385,8 @@ def grants(models: Iterable[Declared], role: str, source: str) -> str:
     The statements can be run again after a change of a module text. They contain no password.
     """
     listed = list(models)
-    return "\n".join(_lines(named_columns(listed), writable_columns(listed), role, printable(source)))
+    writable, deletable = writable_columns(listed), deletable_tables(listed)
+    return "\n".join(_lines(named_columns(listed), writable, deletable, role, printable(source)))
 
 
 def is_role_name(name: str) -> bool:
@@ -389,6 +401,7 @@ def is_role_name(name: str) -> bool:
 def _lines(
     columns: Mapping[RelationId, tuple[str, ...]],
     writable: Mapping[RelationId, tuple[str, ...]],
+    deletable: Iterable[RelationId],
     role: str,
     source: str,
 ) -> Iterator[str]:
@@ -418,6 +431,9 @@ def _lines(
         if listed:
             statements.append(f"GRANT INSERT ({listed}), UPDATE ({listed}) ON TABLE {place} TO {name}")
         statements.append(_GRANT_SEQUENCES.format(table=_literal(place), name=literal))
+    statements += [
+        f"GRANT DELETE ON TABLE {_identifier(schema)}.{_identifier(table)} TO {name}" for schema, table in deletable
+    ]
     if writable:
         statements.append(_MAKE_SCHEMA.format(name=literal))
     # Warnings and notices name rights that are missing, also those that policies and views need.
@@ -456,6 +472,10 @@ def _more_columns(
         yield from ((relation, each) for each in names if relation.kind != "extension")
 
 
+def _as_json(tables: Iterable[RelationId]) -> str:
+    return msgspec.json.encode([{"s": schema, "t": table} for schema, table in tables]).decode()
+
+
 async def excess(url: str, models: Mapping[str, Declared], database: Database) -> Excess:
     """Return what the role of a PostgreSQL database may do beyond reading what the models name. Tables of extensions do
     not count.
@@ -468,8 +488,8 @@ async def excess(url: str, models: Mapping[str, Declared], database: Database) -
         connection.transaction(isolation="read_committed", readonly=True),
     ):
         await connection.execute(postgres_admin.FIXED_SEARCH_PATH)
-        writable = [{"s": schema, "t": table} for schema, table in writable_columns(models.values())]
-        (held,) = await connection.fetch(_HELD, msgspec.json.encode(writable).decode())
+        changed = (list(writable_columns(models.values())), deletable_tables(models.values()))
+        (held,) = await connection.fetch(_HELD, *map(_as_json, changed))
         rows = await connection.fetch(_PUBLIC)
     public = {(str(schema), str(table), str(column)) for schema, table, column in rows}
     reasons = tuple(reason for reason, is_held in zip(_REASONS, held, strict=True) if is_held)

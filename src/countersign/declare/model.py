@@ -23,7 +23,7 @@ EXTRA = ("export", "import", "history", "count_by", "related", "series")
 TABLE_COMMANDS = (*READ_COMMANDS, "related", "series")
 """The commands of a model with a table of an existing database."""
 TABLE_WRITE_COMMANDS = ("create", "update", "history")
-"""The further commands of a model whose table is writable."""
+"""The further commands of a model whose table is writable. With `deletes`, it also has `delete`."""
 
 
 class ModelOptions(TypedDict, total=False):
@@ -199,7 +199,8 @@ def _default_commands(options: ModelOptions) -> tuple[str, ...]:
 
 def table_commands(table: Table) -> tuple[str, ...]:
     """Return the commands of a model with this table of an existing database."""
-    return TABLE_COMMANDS + TABLE_WRITE_COMMANDS if table.writable else TABLE_COMMANDS
+    commands = TABLE_COMMANDS + TABLE_WRITE_COMMANDS if table.writable else TABLE_COMMANDS
+    return (*commands, "delete") if table.deletes else commands
 
 
 def _german(options: ModelOptions, label: str, plural: str) -> dict[str, str]:

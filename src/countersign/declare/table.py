@@ -48,6 +48,7 @@ class Table:
     fingerprint  a hash of the definition of the table when the model was written
     rows_about   the approximate number of rows at that time
     writable     whether people may create and update records, if Countersign's own tables are in the same database
+    deletes      whether people may also delete records of a writable table
     """
 
     relation: str
@@ -55,6 +56,7 @@ class Table:
     fingerprint: str = ""
     rows_about: int = 0
     writable: bool = False
+    deletes: bool = False
 
     @property
     def key_columns(self) -> tuple[str, ...]:

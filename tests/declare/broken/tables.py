@@ -48,6 +48,7 @@ CASES: list[BrokenModules] = [
     column_case("take them out", Text(sortable=False)),
     column_case("take them out", Ref("plant", columns="b")),
     column_case("take them out", Select(values={0: "draft"})),
+    table_case("take deletes out", Table("plant", key="id", deletes=True)),
     table_case("contains NUL or half of a surrogate pair", Table("plant", key="k\ud800")),
     models_case(tables.columns_named_validly, "plant.a", "contain NUL", table_model(a=Text(column="a\0b"))),
     models_case(

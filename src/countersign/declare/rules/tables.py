@@ -29,6 +29,8 @@ def _table_errors(table: Table) -> Iterator[str]:
         yield "the key must name different columns: correct it"
     if not all(map(_is_sql_text, (table.relation, *columns))):
         yield "a name of a table or column contains NUL or half of a surrogate pair: correct it"
+    if table.deletes and not table.writable:
+        yield "deletes needs writable=True: add it, or take deletes out"
 
 
 def _is_sql_text(name: str) -> bool:

@@ -18,6 +18,7 @@ LOCK_WAIT_MS = 2_000
 STATEMENT_MS = 10_000
 _ABOUT_ROWS = frozenset({"42501", "0A000", "25006"})
 """The SQLSTATEs by which a table refuses to be written, while it can still be read."""
+_LOCKS = (read_only.LOCK, read_only.DELETE_LOCK)
 _NAMES = ("schema", "table", "constraint", "column")
 # An error of a deferred constraint then belongs to the statement, and not to the COMMIT. A trigger may have changed
 # settings of the session, so all are as they were when the connection was opened.
@@ -39,7 +40,7 @@ async def fetch(
         rows = await connection.fetch(statement, *values)
         await connection.execute(_END)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError) as error:
-        _refuse(error, is_writing=not statement.startswith("SELECT") or statement.endswith(read_only.LOCK))
+        _refuse(error, is_writing=not statement.startswith("SELECT") or statement.endswith(_LOCKS))
     return rows
 
 

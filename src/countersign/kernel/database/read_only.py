@@ -23,6 +23,8 @@ REFUSED: Final = "the connected database refused this"
 LOCK = "FOR NO KEY UPDATE"
 """Locks the rows of a statement until the transaction ends. FOR UPDATE would also block other applications that insert
 rows with a foreign key to these rows."""
+DELETE_LOCK = "FOR UPDATE"
+"""Locks rows that the transaction deletes: no row with a foreign key to them can be inserted before it ends."""
 SLOT_WAIT_S = 2.0
 MAX_VALUES = 32_000
 

@@ -135,6 +135,14 @@ class AdoptedScope(Scope):
     def _joined(self, ref: Ref, suffix: str) -> "AdoptedScope":
         return AdoptedScope(self.tables, ref.target, self.parameters, f"{self.alias}_{ref.name}_{suffix}")
 
+    def refers_to(self, target: "AdoptedScope", ref: Ref) -> str:
+        """Return the condition that the ref of this table contains the key of a row of the target."""
+        return self._joins(target, ref)
+
+    def is_same_row(self, other: "AdoptedScope") -> str:
+        """Return the condition that both rows, of one table, have the same key."""
+        return all_of([self._equals(other, each, each) for each in self.table.key])
+
     def _joins(self, inner: "AdoptedScope", ref: Ref) -> str:
         pairs = zip(inner.table.key, ref.table_columns, strict=True)
         return all_of([self._equals(inner, key, name) for key, name in pairs])

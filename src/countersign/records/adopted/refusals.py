@@ -65,6 +65,12 @@ def bad_input(view: ModelView | None, refusal: ConnectedRefusal, column_names: S
     return BadInput(_text(view, refusal, names))
 
 
+def still_referenced(refusal: ConnectedRefusal, *, names_table: bool) -> str:
+    """Return the error for a row that cannot be deleted because other rows refer to it."""
+    table = f"rows of the table {'.'.join(refusal.table)}" if names_table and all(refusal.table) else "other rows"
+    return f"{table} refer to this record: delete them, or change what they refer to, first"
+
+
 def _field_names(view: ModelView, column_names: Sequence[str]) -> list[str]:
     """Return the fields of these columns, or no field if the caller does not read one of them in clear."""
     visible = {name for name in view.fields if view.knows(name)}

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import cast
 
 from countersign.declare import DeclarationError, Declared, Moment
-from countersign.declare.model import TABLE_WRITE_COMMANDS
-from countersign.declare.registry import Registry
+from countersign.declare.fields.kinds import OnDelete
+from countersign.declare.model import TABLE_COMMANDS
+from countersign.declare.registry import Referrer, Registry
 from countersign.kernel.database import port, read_only
 from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.port import Dialect, Row
@@ -29,7 +30,7 @@ from countersign.records.commands.select import RecordReader, SelectStatement, S
 from countersign.records.masking.record_ids import KeyKind, RecordIds
 from countersign.records.masking.seen_values import SeenValues
 
-_WRITING = frozenset(TABLE_WRITE_COMMANDS)
+_READING = frozenset(TABLE_COMMANDS)
 MAX_STATEMENTS = 4
 """The maximum number of statements that a process runs on an existing database at a time."""
 
@@ -41,7 +42,7 @@ def adopted_models(registry: Registry) -> dict[str, Declared]:
 
 def _narrowed(view: ModelView, *, is_read_only: bool) -> ModelView:
     if is_read_only:
-        return replace(view, commands=view.commands - _WRITING)
+        return replace(view, commands=view.commands & _READING)
     return replace(view, writable=frozenset(name for name in view.writable if view.fields.get(name) == "clear"))
 
 
@@ -245,6 +246,30 @@ class AdoptedStore:
     ) -> bool:
         """Set fields of a locked row, with an audit entry. Return whether a value changed."""
         return await self._required_writer.update(run, model, record, field_inputs, command)
+
+    async def delete(self, run: Run, model: Declared, record: StoredRecord, command: str) -> None:
+        """Delete a locked row, with an audit entry."""
+        await self._required_writer.delete(run, model, record, command)
+
+    async def lock_for_deletion(self, run: Run, model: Declared, record_id: str) -> None:
+        """Lock a row so that no new row can refer to it."""
+        await self._required_writer.lock_for_deletion(run, model, record_id)
+
+    async def deletion_actions(self, run: Run, model: Declared) -> Mapping[tuple[str, str], OnDelete]:
+        """Map refs to the model to what deleting a referenced record does."""
+        return await self._required_writer.deletion_actions(run, model)
+
+    async def referring(
+        self,
+        run: Run,
+        referrer: Referrer,
+        record_ids: Sequence[str],
+        rows: Rows,
+        limit: int,
+        locked_for: OnDelete | None,
+    ) -> list[StoredRecord]:
+        """Return the first records whose ref contains one of these ids."""
+        return await self._required_writer.referring(run, referrer, record_ids, rows, limit, locked_for)
 
     @property
     def _required_writer(self) -> AdoptedWriter:

@@ -1,19 +1,25 @@
 """Writes rows of tables of others, in the transaction that also contains the audit entry."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
-from typing import cast
+from functools import partial
+from typing import Final, cast
+
+import msgspec
 
 from countersign.declare import Declared, Field, Ref
 from countersign.declare.fields.field import Stored
+from countersign.declare.fields.kinds import OnDelete
+from countersign.declare.registry import Referrer
 from countersign.declare.table import quoted
 from countersign.kernel.database import read_only
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.read_only import LOCK, ConnectedRefusal, ExistingDatabase
+from countersign.kernel.database.read_only import DELETE_LOCK, LOCK, ConnectedRefusal, ExistingDatabase
 from countersign.kernel.errors import InvalidRequest
 from countersign.records.access.view import ModelView, Rows, View
-from countersign.records.adopted import columns, refusals
+from countersign.records.adopted import columns, foreign_keys, refusals
+from countersign.records.adopted.foreign_keys import ForeignKey
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope, AdoptedTable, AdoptedTables
 from countersign.records.commands import queries, record_writer
 from countersign.records.commands.errors import BadInput, no_such_record
@@ -32,6 +38,18 @@ JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = $1 AND c.relname = $2 AND NOT g.tgisinternal
 LIMIT 1
 """
+_CHANGES = "SELECT changes FROM audit_entry WHERE model = $1 AND record_id = $2"
+_LOCKS: Final[Mapping[OnDelete, str]] = {"cascade": f" {DELETE_LOCK}", "clear": f" {LOCK}", "refuse": ""}
+_KEPT = (
+    "the connected database kept the row: a policy, a trigger or rows that refer to it and are not records prevent the "
+    "deletion"
+)
+
+
+class _Copy(msgspec.Struct):
+    """The copy of a personal value in an audit entry."""
+
+    value: int
 
 
 class AdoptedWriter:
@@ -117,6 +135,63 @@ class AdoptedWriter:
         await self._record_audit(run, command, model, record.id, record.values, after.values)
         return True
 
+    async def delete(self, run: Run, model: Declared, record: StoredRecord, command: str) -> None:
+        """Delete a locked row. The audit entry contains the values of the row. The keys of its personal values are
+        deleted with it, except those of linked values, which other rows may contain.
+
+        Raises:
+            BadInput: the database refuses to delete the row, or would delete other rows with it.
+        """
+        reader, parameters = self._reader(model), Parameters()
+        scope = reader.scope(parameters)
+        keys = await foreign_keys.read(partial(self.fetch, run), model)
+        conditions = [_has_id(scope, record.id), *self._is_unreferenced(run, scope, keys)]
+        text = (
+            f"DELETE FROM {self._tables.table(model.name).name} AS t WHERE {all_of(conditions)} "
+            f"RETURNING {_listed(reader, scope)}"
+        )
+        deleted = await self._written(run, reader, text, parameters)
+        await self._record_audit(run, command, model, record.id, deleted.values, {})
+        await self._erase_values(run, model, record.id)
+
+    async def lock_for_deletion(self, run: Run, model: Declared, record_id: str) -> None:
+        """Lock a row so that no row with a foreign key to it can be inserted before the transaction ends."""
+        reader, parameters = self._reader(model), Parameters()
+        condition = _has_id(reader.scope(parameters), record_id)
+        text = f"SELECT {_listed(reader, reader.scope(parameters))} FROM {reader.relation} AS t WHERE {condition}"
+        await self._records(run, reader, f"{text} {DELETE_LOCK}", parameters)
+
+    async def deletion_actions(self, run: Run, model: Declared) -> Mapping[tuple[str, str], OnDelete]:
+        """Map refs to the model to what deleting a referenced record does (see `foreign_keys.actions`)."""
+        keys = await foreign_keys.read(partial(self.fetch, run), model)
+        return foreign_keys.actions(run.engine.registry, model, keys, names_tables=run.caller.is_administrator)
+
+    async def referring(
+        self,
+        run: Run,
+        referrer: Referrer,
+        record_ids: Sequence[str],
+        rows: Rows,
+        limit: int,
+        locked_for: OnDelete | None,
+    ) -> list[StoredRecord]:
+        """Return records whose ref contains one of these ids, in the order of their keys. A record that refers to
+        itself is left out."""
+        model, ref = referrer.model, referrer.ref
+        reader, parameters = self._reader(model), Parameters()
+        scope = reader.scope(parameters)
+        conditions = [str(scope.comparison(ref.name, ref, "in", list(record_ids)))]
+        if ref.target == model.name:
+            conditions.append(f"NOT ({scope.refers_to(scope, ref)})")
+        if rows is not None:
+            conditions.append(queries.any_of(scope, model, rows))
+        lock = "" if locked_for is None else _LOCKS[locked_for]
+        text = (
+            f"SELECT {_listed(reader, scope)} FROM {reader.relation} AS t WHERE {all_of(conditions)} "
+            f"ORDER BY {', '.join(scope.id_columns())} LIMIT {parameters.put(limit)}{lock}"
+        )
+        return await self._records(run, reader, text, parameters)
+
     async def fetch(self, run: Run, text: str, values: Sequence[Value]) -> list[Row]:
         """Return the rows of a statement in the transaction of the command.
 
@@ -143,6 +218,8 @@ class AdoptedWriter:
         try:
             rows = await run.transaction.fetch_connected(self._search_path, text, *parameters.values)
         except ConnectedRefusal as refusal:
+            if text.startswith("DELETE") and refusal.state == refusals.FOREIGN_KEY:
+                raise BadInput(refusals.still_referenced(refusal, names_table=run.caller.is_administrator)) from None
             relation = columns.table_id("postgres", model)
             column_names = await refusals.columns_of(self._database, relation, refusal)
             raise refusals.bad_input(run.caller.view.models.get(model.name), refusal, column_names) from None
@@ -156,10 +233,38 @@ class AdoptedWriter:
 
     async def _written(self, run: Run, reader: AdoptedReader, text: str, parameters: Parameters) -> StoredRecord:
         records = await self._records(run, reader, text, parameters)
+        if len(records) > 1:
+            raise BadInput(f"{reader.view.model.name}: several rows of its table have this key: correct the key")
+        if not records and text.startswith("DELETE"):
+            raise BadInput(_KEPT)
         if not records:
             # A policy hides the row.
             raise BadInput(read_only.REFUSED)
         return records[0]
+
+    def _is_unreferenced(self, run: Run, scope: AdoptedScope, keys: Sequence[ForeignKey]) -> Iterator[str]:
+        """Yield the conditions that the database would neither delete nor change other rows. The records that refer to
+        the row are deleted or changed before, so these are rows that are not records, or that a trigger has added."""
+        model = scope.table.model
+        for number, key in enumerate(each for each in keys if each.changes_rows):
+            for each in run.engine.registry.referrers[model.name]:
+                if key.is_of(each, model):
+                    inner = AdoptedScope(self._tables, each.model.name, scope.parameters, f"referring_{number}")
+                    refers = inner.refers_to(scope, each.ref)
+                    is_other = f"NOT ({inner.is_same_row(scope)})" if each.model.name == model.name else "true"
+                    yield f"NOT EXISTS (SELECT FROM {inner.table.name} AS {inner.alias} WHERE {refers} AND {is_other})"
+                    break
+
+    async def _erase_values(self, run: Run, model: Declared, record_id: str) -> None:
+        """Delete the keys of the personal values that only this record has had, so that the copies of them become
+        unreadable."""
+        names = {name for name, field in model.fields.items() if field.personal and not field.linked}
+        value_ids: set[int] = set()
+        for (changes,) in await run.transaction.fetch(_CHANGES, model.name, record_id):
+            copies_by_name = msgspec.json.decode(changes, type=dict[str, list[_Copy | Stored]])
+            copies = [each for name in names & copies_by_name.keys() for each in copies_by_name[name]]
+            value_ids |= {each.value for each in copies if isinstance(each, _Copy)}
+        await run.engine.vault.release(run.transaction, value_ids)
 
     def _require_no_key(self, model: Declared, names: Mapping[str, Stored]) -> None:
         key = self._tables.table(model.name).key
@@ -254,11 +359,11 @@ class AdoptedWriter:
     ) -> None:
         changed = [name for name in model.fields if before.get(name) != after.get(name)]
         keys_before = await self._value_keys(run, model, record_id, {name: before.get(name) for name in changed})
-        keys_after = await self._value_keys(run, model, record_id, {name: after[name] for name in changed})
+        keys_after = await self._value_keys(run, model, record_id, {name: after.get(name) for name in changed})
         changes = {
             name: [
                 record_writer.audit_copy(run, before.get(name), keys_before.get(name)),
-                record_writer.audit_copy(run, after[name], keys_after.get(name)),
+                record_writer.audit_copy(run, after.get(name), keys_after.get(name)),
             ]
             for name in changed
         }
@@ -282,7 +387,7 @@ class AdoptedWriter:
         }
         if not seen_values:
             return {}
-        value_ids = await self._seen_values.ids(run, list(seen_values.values()))
+        value_ids = await self._seen_values.stored_ids(run, list(seen_values.values()))
         return dict(zip(seen_values, value_ids, strict=True))
 
 

@@ -199,7 +199,7 @@ async def apply_delete(run: Run, prepared_command: PreparedCommand) -> str:
     model = run.engine.registry.models[prepared_command.model]
     record = await record_writer.find(run, model, None, prepared_command.record_id)
     await preconditions.require_unlocked(run, model, record.values, prepared_command.id)
-    limit = dependents.MAX_RECORDS if prepared_command.cascade else 0
+    limit = dependents.max_records(run, model.name) if prepared_command.cascade else 0
     dependent_records = await dependents.find(
         run, model.name, record.id, cascade=prepared_command.cascade, locks=True, limit=limit
     )
@@ -228,6 +228,8 @@ async def _clear(run: Run, dependents: Dependents, command: str) -> None:
 async def _remove(run: Run, dependents: Dependents, root: StoredRecord, command: str) -> None:
     """Delete the records, each one after the records that refer to it."""
     order, has_order = dependents.leaves_first()
+    if not has_order and dependents.deleted[0][0] in run.engine.adopted:
+        raise BadInput(f"{command} is refused: records to delete refer to each other in a circle; empty a ref first")
     cleared_refs = {} if has_order else await _clear_between(run, dependents)
     deleted_keys = frozenset(dependents.deleted)
     for key in order:

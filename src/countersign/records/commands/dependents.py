@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple, TypeAlias
 
-from countersign.declare.registry import Referrer, Registry
-from countersign.records.access.view import View
+from countersign.declare.fields.kinds import OnDelete
+from countersign.declare.registry import Referrer
+from countersign.records.access.view import Rows, View
 from countersign.records.commands import queries
 from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.queries import Parameters
@@ -15,6 +16,8 @@ from countersign.records.commands.run import Run
 
 MAX_RECORDS = 5_000
 """The maximum number of referring records that one deletion may delete or change."""
+MAX_CONNECTED_RECORDS = 1_000
+"""The same maximum for records of connected tables, whose rows are locked meanwhile."""
 
 REFUSAL = "another record refers to this one"
 """The error for every deletion that a reference prevents. It is the same whether or not the caller sees the referring
@@ -27,12 +30,14 @@ Key: TypeAlias = tuple[str, str]
 
 
 class Reference(NamedTuple):
-    """The reference of the record `source` to the record `target` in the field `field`."""
+    """The reference of the record `source` to the record `target` in the field `field`. `on_delete` is what deleting
+    the target with `cascade` does to the source."""
 
     source: Key
     field: str
     target: Key
     revision: int
+    on_delete: OnDelete
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +85,17 @@ async def find(
     With `seen_by`, only links that the view shows are followed. With `locks`, the found rows are locked until the
     transaction ends. The caller must have locked the record itself, so that no new references can appear. The search
     stops after `limit` links. The default is the maximum of one deletion.
+
+    Raises:
+        BadInput: the record is a row of a connected table, and the deletion would have unknown effects.
     """
-    search = _Search(run, seen_by, MAX_RECORDS if limit is None else limit, cascade=cascade, locks=locks)
+    search = _Search(run, seen_by, max_records(run, model) if limit is None else limit, cascade=cascade, locks=locks)
     return await search.search((model, record_id))
+
+
+def max_records(run: Run, model: str) -> int:
+    """Return the maximum number of referring records that deleting a record of the model may delete or change."""
+    return MAX_CONNECTED_RECORDS if model in run.engine.adopted else MAX_RECORDS
 
 
 class _Search:
@@ -93,12 +106,16 @@ class _Search:
         self._seen_by = seen_by
         self._limit = limit
         self._cascade = cascade
+        self._locks = locks
         self._lock = " FOR UPDATE" if locks and run.engine.dialect == "postgres" else ""
         self._deleted: dict[Key, None] = {}
         self._links: list[Reference] = []
 
     async def search(self, root: Key) -> Dependents:
         self._deleted[root] = None
+        store = self._run.engine.adopted.get(root[0])
+        if store is not None and self._locks:
+            await store.lock_for_deletion(self._run, self._run.engine.registry.models[root[0]], root[1])
         level: Mapping[str, Sequence[str]] = {root[0]: [root[1]]}
         while level and len(self._links) <= self._limit:
             level = await self._next(level)
@@ -108,51 +125,86 @@ class _Search:
         """Return the records to delete because they refer to records of this level."""
         next_level: dict[str, list[str]] = {}
         for name, record_ids in level.items():
-            for referrer in self._run.engine.registry.referrers[name]:
+            for referrer, on_delete in await self._referrers(name):
                 for start in range(0, len(record_ids), _IDS_AT_ONCE):
-                    for link in await self._referring(referrer, name, record_ids[start : start + _IDS_AT_ONCE]):
-                        self._links.append(link)
-                        if self._cascade and referrer.ref.on_delete == "cascade" and link.source not in self._deleted:
-                            self._deleted[link.source] = None
-                            next_level.setdefault(link.source[0], []).append(link.source[1])
+                    batch = record_ids[start : start + _IDS_AT_ONCE]
+                    self._add(await self._referring(referrer, on_delete, name, batch), next_level)
                     if len(self._links) > self._limit:
                         return {}
         return next_level
 
-    async def _referring(self, referrer: Referrer, target: str, record_ids: Iterable[str]) -> list[Reference]:
+    def _add(self, links: Iterable[Reference], next_level: dict[str, list[str]]) -> None:
+        for link in links:
+            self._links.append(link)
+            if self._cascade and link.on_delete == "cascade" and link.source not in self._deleted:
+                self._deleted[link.source] = None
+                next_level.setdefault(link.source[0], []).append(link.source[1])
+
+    async def _referrers(self, target: str) -> list[tuple[Referrer, OnDelete]]:
+        """Return the refs to a model, with what deleting a referenced record does."""
+        registry, store = self._run.engine.registry, self._run.engine.adopted.get(target)
+        actions: Mapping[Key, OnDelete] = {}
+        if store is not None:
+            actions = await store.deletion_actions(self._run, registry.models[target])
+        return [
+            (each, actions.get((each.model.name, each.ref.name), each.ref.on_delete))
+            for each in registry.referrers[target]
+        ]
+
+    async def _referring(
+        self, referrer: Referrer, on_delete: OnDelete, target: str, record_ids: Sequence[str]
+    ) -> list[Reference]:
         name, field = referrer.model.name, referrer.ref.name
+        rows = self._seen_rows(referrer)
+        if rows == ():
+            return []
+        if name in self._run.engine.adopted:
+            return await self._connected(referrer, on_delete, record_ids, rows)
         parameters = Parameters()
         places = ", ".join(parameters.put(record_id) for record_id in record_ids)
         tests = [f't."{field}" IN ({places})', f't."{field}" <> t.id']
-        if self._seen_by is not None:
-            view = self._seen_by.models.get(name)
-            if view is None or not view.is_readable or field not in view.fields:
-                return []
+        if rows is not None:
             scope = queries.Scope(self._run.engine.dialect, parameters, "t")
-            tests.append(queries.any_of(scope, view.model, view.visible))
+            tests.append(queries.any_of(scope, referrer.model, rows))
         text = (
             f'SELECT t.id, t.revision, t."{field}" FROM "{name}" AS t WHERE {" AND ".join(tests)} '
             f"ORDER BY t.id LIMIT {parameters.put(self._limit + 1 - len(self._links))}{self._lock}"
         )
-        rows = await self._run.transaction.fetch(text, *parameters.values)
-        return [Reference((name, row[0]), field, (target, row[2]), row[1]) for row in rows]
+        found = await self._run.transaction.fetch(text, *parameters.values)
+        return [Reference((name, row[0]), field, (target, row[2]), row[1], on_delete) for row in found]
+
+    def _seen_rows(self, referrer: Referrer) -> Rows:
+        """Return the rows of a model whose refs are followed. They are empty if the view does not show the ref."""
+        if self._seen_by is None:
+            return None
+        view = self._seen_by.models.get(referrer.model.name)
+        is_shown = view is not None and view.is_readable and referrer.ref.name in view.fields
+        return view.visible if view is not None and is_shown else ()
+
+    async def _connected(
+        self, referrer: Referrer, on_delete: OnDelete, record_ids: Sequence[str], rows: Rows
+    ) -> list[Reference]:
+        name, field = referrer.model.name, referrer.ref
+        locked_for = on_delete if self._locks and self._cascade else None
+        limit = self._limit + 1 - len(self._links)
+        records = await self._run.engine.adopted[name].referring(
+            self._run, referrer, record_ids, rows, limit, locked_for
+        )
+        return [
+            Reference(
+                (name, each.id), field.name, (field.target, str(each.values[field.name])), each.revision, on_delete
+            )
+            for each in records
+        ]
 
     def _found(self, *, complete: bool) -> Dependents:
-        registry = self._run.engine.registry
         cleared_links: list[Reference] = []
         blocking: list[Reference] = []
         for link in self._links:
             if link.source not in self._deleted:
-                is_cleared = self._cascade and _on_delete(registry, link) == "clear"
+                is_cleared = self._cascade and link.on_delete == "clear"
                 (cleared_links if is_cleared else blocking).append(link)
         return Dependents(tuple(self._deleted), tuple(cleared_links), tuple(blocking), tuple(self._links), complete)
-
-
-def _on_delete(registry: Registry, link: Reference) -> str:
-    for referrer in registry.referrers[link.target[0]]:
-        if (referrer.model.name, referrer.ref.name) == (link.source[0], link.field):
-            return referrer.ref.on_delete
-    raise LookupError(f"{link.source[0]}.{link.field} is not a ref to {link.target[0]}")
 
 
 async def is_blocked_as_seen(run: Run, prepared_command: PreparedCommand) -> bool:

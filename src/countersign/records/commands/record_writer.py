@@ -242,6 +242,11 @@ async def delete(
 ) -> None:
     """Delete a locked record that no other record refers to. `deleted_keys` contains the model and the id of each
     record that the same transaction deletes. The totals of such records are not updated."""
+    store = run.engine.adopted.get(model.name)
+    if store is not None:
+        await store.delete(run, model, record, command)
+        await _delete_comments(run, model, record.id, command)
+        return
     ids_before = await _value_ids_before(run, record, record.value_ids)
     aliases = await value_aliases.of_record(run, model, record.id, ids_before)
     changes = {

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
-from countersign.declare.registry import Registry
+from countersign.declare.fields.kinds import OnDelete
+from countersign.declare.registry import Referrer, Registry
 from countersign.kernel.database.port import Dialect, Reader, Row, Transaction
 from countersign.records.access.view import Caller, Domain, ModelView, Rows
 from countersign.records.access.visibility import Commands
@@ -87,6 +88,35 @@ class RecordStore(Protocol):
         self, run: "Run", model: Declared, record: StoredRecord, field_inputs: FieldInputs, command: str
     ) -> bool:
         """Set fields of a locked record, with an audit entry (see `record_writer.update`)."""
+        ...
+
+    async def delete(self, run: "Run", model: Declared, record: StoredRecord, command: str) -> None:
+        """Delete a locked record, with an audit entry (see `record_writer.delete`)."""
+        ...
+
+    async def lock_for_deletion(self, run: "Run", model: Declared, record_id: str) -> None:
+        """Lock a record so that no new record can refer to it until the transaction ends."""
+        ...
+
+    async def deletion_actions(self, run: "Run", model: Declared) -> Mapping[tuple[str, str], OnDelete]:
+        """Map refs to the model, by the model and the field of the ref, to what deleting a referenced record does.
+
+        Raises:
+            BadInput: records of the model cannot be deleted, because the deletion would have unknown effects.
+        """
+        ...
+
+    async def referring(
+        self,
+        run: "Run",
+        referrer: Referrer,
+        record_ids: Sequence[str],
+        rows: Rows,
+        limit: int,
+        locked_for: OnDelete | None,
+    ) -> list[StoredRecord]:
+        """Return the first records, within `rows`, whose ref contains one of these ids. With `locked_for`, lock those
+        that the deletion deletes or changes."""
         ...
 
 

@@ -91,6 +91,18 @@ class SeenValues:
                 tables.open_transaction.after_commit(lambda: self._remember(stored_ids))
         return [id_by_hash[hash_] for hash_ in hashes]
 
+    async def stored_ids(self, tables: OwnTables, values: Sequence[SeenValue]) -> list[int]:
+        """Return the ids as `ids` does, each of which is in the vault. Another process may have deleted an id that this
+        process knows.
+
+        Raises:
+            Unavailable: the ids of too many values collide.
+        """
+        hashes = [self._hash(value) for value in values]
+        labels = {value_hash: each.label for value_hash, each in zip(hashes, values, strict=True)}
+        id_by_hash = await self._stored(tables, labels)
+        return [id_by_hash[each] for each in hashes]
+
     def _remember(self, stored: Mapping[bytes, int]) -> None:
         if len(self._known) + len(stored) > MAX_KNOWN:
             self._known.clear()
