@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from countersign.declare import Bool, Date, Declared, Grant, Model, Module, Moment, Money, Ref, Table, Text
 from countersign.declare.registry import Registry
+from countersign.kernel.database.port import ConnectedSession
 from countersign.kernel.errors import Refused
 from countersign.records import base_models
 from countersign.records.access.view import Caller
@@ -208,7 +209,7 @@ async def test_statements_on_our_tables_after_an_update_find_our_schema(shop: Sh
     record = await _customer(shop, root)
     database = shop.inside.service.records.database
     async with database.transaction() as transaction:
-        await transaction.fetch_connected(("public",), "SELECT 1 FROM customer")
+        await transaction.fetch_connected(ConnectedSession(("public",)), "SELECT 1 FROM customer")
         path = await transaction.fetch("SHOW search_path")
         timeout = await transaction.fetch("SHOW lock_timeout")
     await shop.inside.value(root, "customer", "update", id=record["id"], visits=8)

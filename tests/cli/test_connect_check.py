@@ -198,3 +198,30 @@ def test_the_rights_of_several_module_texts_are_those_of_one_role(run: Run, url:
     granted = [line.partition(" ON TABLE ")[2] for line in ended.stdout.splitlines() if line.startswith("GRANT SELECT")]
     assert {place.partition(".")[0] for place in granted} == {'"more"', '"public"'}
     assert as_json["files"] == ["shop.py", "more.py"]
+
+
+def test_policies_that_read_a_setting_need_a_session(
+    run: Run, postgres_cluster: Cluster, postgres_url: str, tmp_path: Path
+) -> None:
+    role = f"tenants_{postgres_url.rpartition('/')[2]}"
+    postgres_cluster.sql(
+        f"CREATE ROLE {role} LOGIN",
+        "CREATE TABLE visit (id integer PRIMARY KEY, tenant integer)",
+        "INSERT INTO visit VALUES (1, 1)",
+        "ALTER TABLE visit ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY own ON visit USING (tenant = current_setting('app.tenant')::integer)",
+        f"GRANT SELECT ON visit TO {role}",
+        database=postgres_url.rpartition("/")[2],
+    )
+    address = postgres_url.replace("postgres@", f"{role}@")
+    assert run("connect", address, "--name", "visits", "--sample", "0").returncode == Exit.OK
+
+    without_session = run("connect", "check", "visits.py", address)
+    file = tmp_path / "visits.py"
+    with_option = file.read_text().replace("version=", 'session={"app.tenant": "user.tenant"}, version=')
+    file.write_text(with_option)
+    with_session = run("connect", "check", "visits.py", address)
+
+    unread = "visit: a policy of its table reads a setting that has no value (SQLSTATE 42704)"
+    assert without_session.stdout.startswith(unread)
+    assert with_session.returncode == Exit.OK, with_session.stdout

@@ -31,9 +31,19 @@ def nursery(
     roles: tuple[Role, ...] = (),
     settings: tuple[Setting, ...] = (),
     kinds: tuple[type[Field], ...] = (),
+    session: Mapping[str, str] | None = None,
 ) -> Module:
     """Return a module with these models."""
-    return Module("nursery", version="1.0.0", models=models, needs=needs, roles=roles, settings=settings, kinds=kinds)
+    return Module(
+        "nursery",
+        version="1.0.0",
+        models=models,
+        needs=needs,
+        roles=roles,
+        settings=settings,
+        kinds=kinds,
+        session=session,
+    )
 
 
 def registry(*models: type[Model], roles: tuple[Role, ...] = ()) -> Registry:

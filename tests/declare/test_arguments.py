@@ -64,7 +64,7 @@ def wrong_models(value: str) -> Iterator[str]:
 
 def wrong_modules(value: str) -> Iterator[str]:
     """Yield module texts in which each option of the module or a grant has the value."""
-    for option in ("label", "icon", "needs", "roles", "settings", "kinds", "search_path"):
+    for option in ("label", "icon", "needs", "roles", "settings", "kinds", "search_path", "session"):
         yield source(module=f", {option}={value}")
     for option in ("model", "commands", "clear", "masked", "write", "rows"):
         yield source(module=f', roles=(Role("reader_x", {call("Grant", **{"model": BOLT, option: value})}),)')
@@ -104,6 +104,7 @@ def test_a_wrong_value_is_a_declaration_error_or_accepted() -> None:
         (source(options=', commands="list"'), "commands must be a list, and each of its values text"),
         (source(module=", roles=(5,)"), r"roles must be a list, and each of its values Role\(…\)"),
         (source(module=', search_path="public"'), "search_path must be a list"),
+        (source(module=', session=("app.tenant", "user.tenant")'), "session must be a dictionary"),
         (source("Text(default={(1,): 2})"), "a key of a dictionary is neither text nor a number"),
     ],
 )

@@ -59,6 +59,7 @@ module = Module(
     models=(Customer, Store),
     roles=(Role("shop_reader", Grant(model="customer", masked="*", rows=(where("name", ne="x"),))),),
     search_path=("public",),
+    session={"app.tenant": "user.tenant"},
 )
 '''
 
@@ -80,6 +81,7 @@ def test_a_text_becomes_the_objects_that_a_package_declares() -> None:
     assert isinstance(state, Select)
     assert state.options == ("new", "on_hold", "other")
     assert registry.models["store"].fields["title"].table_columns == ("Straße",)
+    assert registry.session == {"app.tenant": "user.tenant"}
     assert registry.roles["shop_reader"][0].grants[0].rows[0].operator == "ne"
 
 

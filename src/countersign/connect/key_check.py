@@ -15,6 +15,9 @@ TIMEOUT_S = 5.0
 NOT_PERMITTED, TIMED_OUT, NO_EQUALITY = "42501", "57014", "42883"
 """The SQLSTATE of a statement that the role may not run, that takes too long, and that compares values of a type
 without equality."""
+UNKNOWN_SETTING = "42704"
+NEEDS_SESSION = frozenset({UNKNOWN_SETTING, "22P02"})
+"""The SQLSTATEs of a policy that reads a setting which has no value: it does not exist, or is an empty text."""
 
 # Rows with an empty value in the key are not records.
 _REPEATED = "SELECT 1 FROM {table} WHERE {filled} GROUP BY {columns} HAVING {count} 1 LIMIT 1"

@@ -1,7 +1,7 @@
 """Modules, and the roles and grants that they provide. An administrator may change the roles and grants later."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -68,8 +68,9 @@ class Module:
     are the kinds of fields that the module adds. Its own models may have fields of these kinds, and so may models of
     modules that need it. `label_de` is the label in German, and `icon` the lucide icon of models that declare none.
     `search_path` are the schemas in which the views and functions of an existing database find their names, for models
-    with a table of that database. `source` is the file that declares the module, and `is_text` says whether that is a
-    module text, and not the code of a package.
+    with a table of that database. `session` maps settings that row-level security policies of that database read to
+    fields of the person who calls: {"app.tenant": "user.tenant"}. `source` is the file that declares the module, and
+    `is_text` says whether that is a module text, and not the code of a package.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Module:
         settings: Sequence[Setting] = (),
         kinds: Sequence[type[Field]] = (),
         search_path: Sequence[str] = (),
+        session: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.version = version
@@ -98,6 +100,7 @@ class Module:
         self.settings = tuple(settings)
         self.kinds = tuple(kinds)
         self.search_path = tuple(search_path)
+        self.session = dict(session or {})
         self.is_text = False
         frame = inspect.currentframe()
         self.source = frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else ""

@@ -34,6 +34,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         modules.former_names_free,
         modules.actions_named,
         modules.settings_named,
+        modules.sessions_are_valid,
         fields.fields_present,
         workflows.one_workflow,
     ),
@@ -191,6 +192,12 @@ class Registry:
     def settings(self) -> Mapping[str, Setting]:
         """Map the name of each setting that a module declares to the setting."""
         return {each.name: each for module in self.modules for each in module.settings}
+
+    @cached_property
+    def session(self) -> Mapping[str, str]:
+        """Map each setting that policies of an existing database read to the field of the person that it is taken
+        from."""
+        return {name: value for module in self.modules for name, value in module.session.items()}
 
     @cached_property
     def labels(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from countersign.declare import (
+    ADMINISTRATOR,
     CALLER,
     Bool,
     LongText,
@@ -33,6 +34,12 @@ class User(Model, label_de="Benutzer", icon="user", shown_as="username", subtitl
         Option("digest", de="Übersicht"),
         Option("none", de="Keine"),
         help="About plans that wait for the person; a digest unless none are wanted",
+    )
+    external_id = Text(
+        max_length=200, restricted=(ADMINISTRATOR,), help="Of the person in a connected database, for its policies"
+    )
+    tenant = Text(
+        max_length=200, restricted=(ADMINISTRATOR,), help="Of the person in a connected database, for its policies"
     )
     is_active = Bool(required=True, default=True, help="Switched off, sessions and agents of the person end at once")
     last_seen_at = Moment(readonly=True, help="When the person last called the service, to about a minute")

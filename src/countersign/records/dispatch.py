@@ -175,7 +175,10 @@ def require_command(caller: Caller, model: str, name: str) -> ModelView:
 
     Raises:
         NotFound: the command is unknown, hidden or forbidden. The error is the same in all three cases.
+        BadInput: the caller may use the model, but lacks something for it.
     """
+    if model in caller.withheld:
+        raise BadInput(caller.withheld[model])
     view = caller.view.models.get(model)
     if view is None or name not in view.commands:
         raise NotFound("not found")

@@ -79,6 +79,13 @@ def setting_case(remedy: str, wrong_setting: Setting) -> BrokenModules:
     )
 
 
+def session_case(remedy: str, session: dict[str, str]) -> BrokenModules:
+    """Return a case: a module has an invalid session."""
+    return BrokenModules(
+        module_rules.sessions_are_valid, (nursery(plant(), session=session),), "module nursery", remedy
+    )
+
+
 def grant_case(
     remedy: str,
     commands: Names = ("get",),
@@ -334,6 +341,19 @@ CASES: list[BrokenModules] = [
                 "tall": Text(computed=lambda title: title),
             },
         ),
+    ),
+    session_case('must be like "app.tenant"', {"tenant": "user.tenant"}),
+    session_case('must be like "app.tenant"', {"app.tenant; RESET ROLE": "user.tenant"}),
+    session_case("take it from one of user.id", {"app.tenant": "user.email"}),
+    session_case("more than 10 settings", {f"app.a{number}": "user.id" for number in range(11)}),
+    BrokenModules(
+        module_rules.sessions_are_valid,
+        (
+            Module("soil", version="1.0.0", session={"app.tenant": "user.tenant"}),
+            nursery(plant(), session={"app.tenant": "user.external_id"}),
+        ),
+        "module nursery",
+        "take it from one field",
     ),
     setting_case("rename it", Setting("soil.kind", ("a",))),
     setting_case("correct them", Setting("nursery.kind", ())),

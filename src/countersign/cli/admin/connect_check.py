@@ -22,6 +22,8 @@ from countersign.declare.text import printable
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
 
+GRANT_THEM = "GRANT to the role what the view, or the policies of the table, read and execute"
+NAME_IT = 'name the setting in session of the module, such as session={"app.tenant": "user.tenant"}'
 READ_THEM = "read its rows with psql as this role, and correct the database"
 KEYS_TIMEOUT_S = 30.0
 """The time after which no further key is compared."""
@@ -76,12 +78,21 @@ async def _unreadable(address: str, file: ModuleFile, database: Database) -> lis
     """Return the models that the role cannot read, although it has the rights on their columns."""
     found: list[Misfit] = []
     failures = {} if database.is_sqlite else await key_check.failures(address, fit.readable(file.models, database))
+    has_session = "session" in dict(file.text.module.options)
     for name, code in failures.items():
-        remedy = READ_THEM
-        if code == key_check.NOT_PERMITTED:
-            remedy = "GRANT to the role what the view, or the policies of the table, read and execute"
-        found.append(Misfit(name, f"its table cannot be read (SQLSTATE {code})", remedy))
+        if has_session and code in key_check.NEEDS_SESSION:
+            continue
+        found.append(Misfit(name, *_unread(code)))
     return found
+
+
+def _unread(code: str) -> tuple[str, str]:
+    """Return why the role cannot read a table that it has the rights on, and the remedy."""
+    if code == key_check.UNKNOWN_SETTING:
+        return f"a policy of its table reads a setting that has no value (SQLSTATE {code})", NAME_IT
+    if code == key_check.NOT_PERMITTED:
+        return f"its table cannot be read (SQLSTATE {code})", GRANT_THEM
+    return f"its table cannot be read (SQLSTATE {code})", READ_THEM
 
 
 async def _repeated_keys(

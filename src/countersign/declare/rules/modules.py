@@ -37,6 +37,28 @@ def settings_named(declarations: Declarations) -> Iterator[str]:
                 yield module_error(module, f"the setting {each.name!r} needs options, each named once: correct them")
 
 
+SESSION_VALUES = ("user.id", "user.username", "user.external_id", "user.tenant")
+"""What a setting for row-level security policies can be taken from."""
+_SETTING_NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)+", re.ASCII)
+_MAX_SETTING_LENGTH, _MAX_SETTINGS = 63, 10
+
+
+def sessions_are_valid(declarations: Declarations) -> Iterator[str]:
+    """Require that a session has valid settings, and that modules agree on what a setting is taken from."""
+    given: dict[str, str] = {}
+    for module in declarations.modules:
+        if len(module.session) > _MAX_SETTINGS:
+            yield module_error(module, f"its session has more than {_MAX_SETTINGS} settings: take some out")
+        for name, value in module.session.items():
+            if not _SETTING_NAME.fullmatch(name) or len(name) > _MAX_SETTING_LENGTH:
+                yield module_error(module, f'the setting {name!r} of session must be like "app.tenant": correct it')
+            if value not in SESSION_VALUES:
+                known = ", ".join(SESSION_VALUES)
+                yield module_error(module, f"session takes {name} from {value!r}: take it from one of {known}")
+            if given.setdefault(name, value) != value:
+                yield module_error(module, f"another module takes {name} from {given[name]}: take it from one field")
+
+
 def needs_enabled(declarations: Declarations) -> Iterator[str]:
     """Require that every module that a module needs is enabled."""
     names = {module.name for module in declarations.modules}

@@ -1,8 +1,9 @@
 """The port that every query uses: what a database guarantees on any engine, its errors, and batches of rows."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 Value: TypeAlias = None | int | float | str | bytes
@@ -27,6 +28,15 @@ class Reader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectedSession:
+    """How PostgreSQL runs a statement on tables of others. Triggers and functions of the tables find their names in the
+    schemas of `search_path`, and row-level security policies read `settings`."""
+
+    search_path: Sequence[str] = ()
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 class Transaction(Reader, Protocol):
     """An open transaction. Leaving its block commits, an exception rolls back."""
 
@@ -48,9 +58,8 @@ class Transaction(Reader, Protocol):
         """Call the action after the commit. After a rollback, it is not called."""
         ...
 
-    async def fetch_connected(self, search_path: Sequence[str], statement: str, *values: Value) -> list[Row]:
-        """Run one statement on tables of others in the same database, and return its rows. Triggers and functions of
-        these tables find their names in `search_path`.
+    async def fetch_connected(self, session: ConnectedSession, statement: str, *values: Value) -> list[Row]:
+        """Run one statement on tables of others in the same database, and return its rows.
 
         Raises:
             LookupError: the engine has no tables of others.

@@ -6,7 +6,7 @@ transaction.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import NoReturn
 
@@ -15,7 +15,14 @@ import asyncpg
 from countersign.kernel import clock
 from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import instrumentation, port, postgres_outside_tables
-from countersign.kernel.database.port import ConstraintViolation, Dialect, Row, Value, WrittenOutsideTransaction
+from countersign.kernel.database.port import (
+    ConnectedSession,
+    ConstraintViolation,
+    Dialect,
+    Row,
+    Value,
+    WrittenOutsideTransaction,
+)
 from countersign.kernel.database.postgres_connection import CONNECT_S, Connection, Lease, Pool, connect, driver
 from countersign.kernel.database.postgres_limits import with_literal_limit
 from countersign.kernel.database.postgres_privileges import privileges
@@ -121,9 +128,9 @@ class PostgresTransaction:
         """Call the action after the commit, even if the caller was cancelled by then."""
         self.actions.append(action)
 
-    async def fetch_connected(self, search_path: Sequence[str], statement: str, *values: Value) -> list[Row]:
+    async def fetch_connected(self, session: ConnectedSession, statement: str, *values: Value) -> list[Row]:
         """Run one statement on tables of others (see `postgres_outside_tables.fetch`)."""
-        return await postgres_outside_tables.fetch(self._connection, search_path, statement, values)
+        return await postgres_outside_tables.fetch(self._connection, session, statement, values)
 
 
 APPLICATION = "countersign"

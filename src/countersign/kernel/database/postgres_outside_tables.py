@@ -10,7 +10,7 @@ import asyncpg
 
 from countersign.kernel import telemetry
 from countersign.kernel.database import read_only
-from countersign.kernel.database.port import Row, Value
+from countersign.kernel.database.port import ConnectedSession, Row, Value
 from countersign.kernel.database.postgres_connection import Connection
 from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
 
@@ -26,9 +26,9 @@ _END = "SET CONSTRAINTS ALL IMMEDIATE; RESET ROLE; RESET ALL"
 
 
 async def fetch(
-    connection: Connection, search_path: Sequence[str], statement: str, values: Sequence[Value]
+    connection: Connection, session: ConnectedSession, statement: str, values: Sequence[Value]
 ) -> list[Row]:
-    """Run a statement under the search path of the tables, and return its rows.
+    """Run a statement under the search path and the settings of the session, and return its rows.
 
     Raises:
         ConnectedRefusal: the database refused the statement with these values.
@@ -36,7 +36,9 @@ async def fetch(
     """
     read_only.require_few_values(len(values))
     try:
-        await connection.execute(_begin(search_path))
+        await connection.execute(_begin(session.search_path))
+        if session.settings:
+            await connection.execute(read_only.SET_SETTINGS, read_only.settings_text(session.settings))
         rows = await connection.fetch(statement, *values)
         await connection.execute(_END)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError) as error:

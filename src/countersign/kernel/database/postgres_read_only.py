@@ -1,7 +1,7 @@
 """Reading a PostgreSQL database that other applications write, or a replica of one."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from typing import NoReturn
 
@@ -73,19 +73,23 @@ class ExistingPostgres:
         """Return the dialect of PostgreSQL."""
         return "postgres"
 
-    async def scan(self, statement: str, *values: Value) -> list[Row]:
+    async def scan(
+        self, statement: str, *values: Value, settings: Mapping[str, str] = read_only.NO_SETTINGS
+    ) -> list[Row]:
         """Return all rows."""
         read_only.require_few_values(len(values))
         try:
             # The server ends a slow statement. The additional time is for a server that does not answer at all.
             async with (
-                self._slots.one(), asyncio.timeout(2 * self._read_deadline_s), self._reading() as connection
+                self._slots.one(), asyncio.timeout(2 * self._read_deadline_s), self._reading(settings) as connection
             ):
                 return await connection.fetch(statement, *values)
         except postgres.ERRORS as error:
             _refuse(error)
 
-    async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+    async def stream(
+        self, statement: str, *values: Value, settings: Mapping[str, str] = read_only.NO_SETTINGS
+    ) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches. They are read with a cursor of the server."""
         read_only.require_few_values(len(values))
         with closing(RowSpool(self._new_cipher())) as spool:
@@ -93,7 +97,7 @@ class ExistingPostgres:
                 async with (
                     self._slots.one(is_stream=True),
                     asyncio.timeout(self._read_deadline_s),
-                    self._reading() as connection,
+                    self._reading(settings) as connection,
                 ):
                     await _fill(spool, connection, statement, values)
             except postgres.ERRORS as error:
@@ -103,10 +107,12 @@ class ExistingPostgres:
                 await asyncio.sleep(0)
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncGenerator[Connection]:
+    async def _reading(self, settings: Mapping[str, str]) -> AsyncGenerator[Connection]:
         async with self._pool.acquire() as connection:
             try:
                 await connection.execute(self._begin)
+                if settings:
+                    await connection.execute(read_only.SET_SETTINGS, read_only.settings_text(settings))
                 yield connection
             finally:
                 await uncancellable(asyncio.ensure_future(_end(connection)))

@@ -5,7 +5,8 @@ SQLSTATE alone.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NoReturn, Protocol
 
@@ -33,6 +34,19 @@ _CHANGED = frozenset({"42703", "42P01", "42883", "42804", "0A000", "42501", "3F0
 _AWAY = ("08", "53", "55", "57", "58", "28", "3D", "40", "25", "26")
 """The classes of SQLSTATEs of a database that cannot answer now."""
 _CANCELLED = "57014"
+
+
+NO_SETTINGS: Final[Mapping[str, str]] = {}
+SET_SETTINGS = """
+SELECT pg_catalog.set_config(given.key, given.value, true) FROM pg_catalog.jsonb_each_text($1::text::jsonb) AS given
+"""
+"""Gives settings their values until the transaction ends. PostgreSQL takes them back then, also after an error, so that
+the next user of the connection does not have them."""
+
+
+def settings_text(settings: Mapping[str, str]) -> str:
+    """Return the value of SET_SETTINGS."""
+    return json.dumps(dict(settings))
 
 
 class ConnectedRefusal(Exception):
@@ -95,8 +109,8 @@ class ExistingDatabase(Protocol):
         """The SQL dialect of the engine."""
         ...
 
-    async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """Return all rows.
+    async def scan(self, statement: str, *values: Value, settings: Mapping[str, str] = NO_SETTINGS) -> list[Row]:
+        """Return all rows. `settings` are values that policies of PostgreSQL read.
 
         Raises:
             Unavailable: the database cannot answer now, the deadline passed, or a table has changed.
@@ -105,7 +119,9 @@ class ExistingDatabase(Protocol):
         """
         ...
 
-    def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+    def stream(
+        self, statement: str, *values: Value, settings: Mapping[str, str] = NO_SETTINGS
+    ) -> AsyncGenerator[list[Row]]:
         """Yield the rows of one snapshot in batches, in constant memory. Use `contextlib.aclosing`.
 
         All rows are read before the first batch, within the deadline of reads, and then the statement is over: a caller

@@ -72,8 +72,10 @@ class ExistingSqlite:
         """Return the dialect of SQLite."""
         return "sqlite"
 
-    async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """Return all rows, read in a thread."""
+    async def scan(
+        self, statement: str, *values: Value, settings: Mapping[str, str] = read_only.NO_SETTINGS
+    ) -> list[Row]:
+        """Return all rows, read in a thread. SQLite has no settings that a statement reads."""
         read_only.require_few_values(len(values))
         try:
             async with self._slots.one():
@@ -82,7 +84,9 @@ class ExistingSqlite:
         except _ERRORS as error:
             _refuse(error)
 
-    async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+    async def stream(
+        self, statement: str, *values: Value, settings: Mapping[str, str] = read_only.NO_SETTINGS
+    ) -> AsyncGenerator[list[Row]]:
         """Yield the rows in batches. They are read in a thread."""
         read_only.require_few_values(len(values))
         with closing(RowSpool(self._new_cipher())) as spool:

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +15,7 @@ from countersign.kernel import clock
 from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database import sqlite_connection as sqlite
-from countersign.kernel.database.port import Row, Value
+from countersign.kernel.database.port import ConnectedSession, Row, Value
 from countersign.kernel.database.sqlite_checkpoints import Checkpoints
 from countersign.kernel.errors import Refused, StorageFull, Unavailable
 
@@ -103,7 +103,7 @@ class SqliteTransaction:
         """Call the action after the commit of the group, even if the caller was cancelled by then."""
         self.actions.append(action)
 
-    async def fetch_connected(self, search_path: Sequence[str], statement: str, *values: Value) -> list[Row]:
+    async def fetch_connected(self, session: ConnectedSession, statement: str, *values: Value) -> list[Row]:
         """Raise LookupError: tables of others are in another file."""
         raise LookupError("tables of others are in another file")
 

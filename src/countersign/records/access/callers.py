@@ -108,7 +108,7 @@ class Callers:
         if rights is None:
             return None
         view = visibility.view_of(self._records.registry, self._commands, rights, None)
-        return self._narrow(Caller("person", user_id, rights.username, "", view, rights.roles))
+        return self._narrow(_person_of(rights, "", view, None))
 
     async def _caller_with(self, token: str) -> Caller | None:
         number = (await self._records.versions())[0]
@@ -139,8 +139,7 @@ class Callers:
             return None
         view = self._view(number, rights, None)
         domain = await self._domain(user_id, "") if view.is_masked else None
-        caller = Caller("person", user_id, rights.username, record_id, view, rights.roles, domain)
-        return _CachedCaller(number, expires_at, self._narrow(caller))
+        return _CachedCaller(number, expires_at, self._narrow(_person_of(rights, record_id, view, domain)))
 
     async def _agent(self, number: int, token_id: str) -> _CachedCaller | None:
         row = await self._records.database.fetch_one(_AGENT, token_id, clock.now())
@@ -180,6 +179,20 @@ class Callers:
         return domain
 
 
+def _person_of(rights: Rights, session_id: str, view: View, domain: Domain | None) -> Caller:
+    return Caller(
+        kind="person",
+        user_id=rights.user_id,
+        username=rights.username,
+        credential_id=session_id,
+        view=view,
+        roles=rights.roles,
+        domain=domain,
+        external_id=rights.external_id,
+        tenant=rights.tenant,
+    )
+
+
 def _agent_of(token_id: str, label: str, rights: Rights, limit: ScopeLimit, view: View, domain: Domain) -> Caller:
     return Caller(
         kind="agent",
@@ -191,4 +204,6 @@ def _agent_of(token_id: str, label: str, rights: Rights, limit: ScopeLimit, view
         domain=domain,
         agent=label,
         scopes=limit.scopes,
+        external_id=rights.external_id,
+        tenant=rights.tenant,
     )

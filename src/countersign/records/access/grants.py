@@ -98,7 +98,7 @@ def _condition_value(value: object) -> object:
     return value
 
 
-_ACTIVE_USER = 'SELECT username FROM "user" WHERE id = $1 AND is_active = 1'
+_ACTIVE_USER = 'SELECT username, external_id, tenant FROM "user" WHERE id = $1 AND is_active = 1'
 _ROLES = """
 SELECT held.title, held.rights
 FROM "user_role" AS member
@@ -132,7 +132,8 @@ async def rights_of(reader: Reader, registry: Registry, user_id: str) -> Rights 
     roles = await reader.fetch(_ROLES, user_id)
     rights = frozenset(right for row in roles for right in split_list(row[1]))
     grants = tuple(grant for row in await reader.fetch(_GRANTS, user_id) if (grant := read_grant(registry, row)))
-    return Rights(user_id, person[0], frozenset(row[0] for row in roles), rights, grants)
+    username, external_id, tenant = person
+    return Rights(user_id, username, frozenset(row[0] for row in roles), rights, grants, external_id, tenant)
 
 
 def split_list(text: str | None) -> tuple[str, ...]:

@@ -127,7 +127,8 @@ class Caller:
     """A caller: a person with a session, or an agent that acts for a person.
 
     `credential_id` is the id of the session or agent_token record. `agent` is the label of the token, or None for
-    people. `scopes` are the scopes that were requested for the agent.
+    people. `scopes` are the scopes that were requested for the agent. `external_id` and `tenant` are those of the
+    person. `withheld` maps models that the caller may use, but cannot use now, to the remedy.
     """
 
     kind: Literal["person", "agent"]
@@ -139,6 +140,9 @@ class Caller:
     domain: Domain | None = None
     agent: str | None = None
     scopes: tuple[str, ...] = ()
+    external_id: str | None = None
+    tenant: str | None = None
+    withheld: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def key(self) -> str:

@@ -111,13 +111,15 @@ _Visibilities: TypeAlias = Mapping[str, Mapping[str, Visibility]]
 @dataclass(frozen=True, slots=True)
 class Rights:
     """The stored rights of a person who may sign in: the names of the roles, the grants, and the rights that do not
-    concern models."""
+    concern models. `external_id` and `tenant` are what policies of a connected database know of the person."""
 
     user_id: str
     username: str
     roles: frozenset[str] = frozenset()
     rights: frozenset[str] = frozenset()
     grants: tuple[Grant, ...] = ()
+    external_id: str | None = None
+    tenant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from countersign.records.access.view import Caller, ModelView, Rows
 from countersign.records.adopted import columns, privileges
 from countersign.records.adopted.columns import ColumnType
 from countersign.records.adopted.reader import FOLDED, IS_UTF8, AdoptedReader, AdoptedTable, AdoptedTables
+from countersign.records.adopted.sessions import Sessions
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.adopted.writer import AdoptedWriter
 from countersign.records.commands.errors import NoSuchRecord
@@ -106,6 +107,8 @@ async def stores(
     relations = frozenset(each.table.relation for each in models.values() if each.table is not None)
     if database.dialect == "sqlite":
         _require_utc(models)
+        _require_no_session(registry)
+
     async def read_tables() -> dict[str, AdoptedTable | str]:
         types = await columns.types_of(database, relations)
         return {name: _table(database.dialect, each, types, secret) for name, each in models.items()}
@@ -113,7 +116,8 @@ async def stores(
     tables = AdoptedTables(database.dialect, {}, await columns.folds_unicode(database), await columns.is_utf8(database))
     suspensions = Suspensions(database, models, read_tables, tables.by_model)
     await suspensions.check()
-    store = AdoptedStore(database, tables, secret, suspensions, _search_path(registry) if is_shared else None)
+    sessions = Sessions(registry.session, _search_path(registry))
+    store = AdoptedStore(database, tables, secret, suspensions, sessions, is_shared=is_shared)
     return dict.fromkeys(models, store)
 
 
@@ -167,6 +171,12 @@ def _require_utc(models: Mapping[str, Declared]) -> None:
                 )
 
 
+def _require_no_session(registry: Registry) -> None:
+    for module in registry.modules:
+        if module.session:
+            raise DeclarationError(f"{module.source}: a SQLite file has no policies for rows: take session out")
+
+
 class AdoptedStore:
     """Reads and writes the records of all models with a table of one existing database."""
 
@@ -176,19 +186,21 @@ class AdoptedStore:
         tables: AdoptedTables,
         secret: bytes,
         suspensions: Suspensions,
-        search_path: Sequence[str] | None,
+        sessions: Sessions,
+        *,
+        is_shared: bool,
     ) -> None:
-        """`search_path` are the schemas of the tables in a database that also has our own tables. Other databases are
-        only read, and have None."""
+        """`is_shared` says that the database also has our own tables. Other databases are only read."""
         self.suspensions = suspensions
+        self._sessions = sessions
         self._database = database
         self._tables = tables
         self._seen = SeenValues(secret)
         self._revision_key = derive_key(secret, b"", "adopted/revision")
         self._writer = (
             None
-            if search_path is None
-            else AdoptedWriter(database, tables, self._seen, self._revision_key, search_path)
+            if not is_shared
+            else AdoptedWriter(database, tables, self._seen, self._revision_key, sessions)
         )
 
     def reader(self, caller: Caller, view: ModelView) -> RecordReader:
@@ -199,7 +211,7 @@ class AdoptedStore:
         self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
     ) -> list[Row]:
         """Return the rows of a statement, with the columns of stored records from `start` on."""
-        rows = await self._scan(record_reader, select_statement, run)
+        rows = await self._scan(run, record_reader, select_statement)
         completed_rows: list[Row] = []
         for batch in port.split(rows):
             if completed_rows:
@@ -213,16 +225,18 @@ class AdoptedStore:
         """Yield the rows of `scan` in batches."""
         self._require_reviewed(record_reader)
         try:
-            async with aclosing(self._database.stream(select_statement.text, *select_statement.values)) as row_batches:
+            settings = self._sessions.of(run.caller).settings
+            stream = self._database.stream(select_statement.text, *select_statement.values, settings=settings)
+            async with aclosing(stream) as row_batches:
                 async for rows in row_batches:
                     yield await self._completed(run, record_reader, rows, start)
         except TableChanged:
             await self._check_again()
             raise
 
-    async def groups(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
+    async def groups(self, run: Run, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
         """Return the rows of a statement of `count_by` or `series`."""
-        return await self._scan(record_reader, select_statement)
+        return await self._scan(run, record_reader, select_statement)
 
     async def find(self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
         """Return the record in the transaction of the command."""
@@ -278,9 +292,11 @@ class AdoptedStore:
         return self._writer
 
     def narrowed(self, caller: Caller) -> Caller:
-        """Return the caller without the commands and fields that it cannot write. No caller writes a database without
-        our own tables. Agents cannot propose values for masked fields, and people who see tokens only read, because the
-        rules of the database could tell them about a value that they do not see."""
+        """Return the caller without the models whose policies need a value that it does not have, and without the
+        commands and fields that it cannot write. No caller writes a database without our own tables. Agents cannot
+        propose values for masked fields, and people who see tokens only read, because the rules of the database could
+        tell them about a value that they do not see."""
+        caller = self._sessions.narrowed(caller)
         is_read_only = self._writer is None or (caller.domain is not None and not caller.is_agent)
         models = {
             name: each if each.model.table is None else _narrowed(each, is_read_only=is_read_only)
@@ -288,14 +304,13 @@ class AdoptedStore:
         }
         return replace(caller, view=replace(caller.view, models=models))
 
-    async def _scan(
-        self, record_reader: RecordReader, select_statement: SelectStatement, run: Run | None = None
-    ) -> list[Row]:
+    async def _scan(self, run: Run, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
         self._require_reviewed(record_reader)
         try:
-            if self._writer is not None and run is not None and run.open_transaction is not None:
+            if self._writer is not None and run.open_transaction is not None:
                 return await self._writer.fetch(run, select_statement.text, select_statement.values)
-            return await self._database.scan(select_statement.text, *select_statement.values)
+            settings = self._sessions.of(run.caller).settings
+            return await self._database.scan(select_statement.text, *select_statement.values, settings=settings)
         except TableChanged:
             await self._check_again()
             raise

@@ -21,6 +21,7 @@ from countersign.records.access.view import ModelView, Rows, View
 from countersign.records.adopted import columns, foreign_keys, refusals
 from countersign.records.adopted.foreign_keys import ForeignKey
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope, AdoptedTable, AdoptedTables
+from countersign.records.adopted.sessions import Sessions
 from countersign.records.commands import queries, record_writer
 from countersign.records.commands.errors import BadInput, no_such_record
 from countersign.records.commands.prepared_command import FieldInput
@@ -61,14 +62,13 @@ class AdoptedWriter:
         tables: AdoptedTables,
         seen_values: SeenValues,
         revision_key: bytes,
-        search_path: Sequence[str],
+        sessions: Sessions,
     ) -> None:
-        """`search_path` are the schemas in which triggers and functions of the tables find their names."""
         self._database = database
         self._tables = tables
         self._seen_values = seen_values
         self._revision_key = revision_key
-        self._search_path = search_path
+        self._sessions = sessions
 
     async def find(self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
         """Return the record with all its fields. With `locks`, also lock its row until the transaction ends.
@@ -199,7 +199,7 @@ class AdoptedWriter:
             InvalidRequest: the database refuses the statement with these values.
         """
         try:
-            return await run.transaction.fetch_connected(self._search_path, text, *values)
+            return await run.transaction.fetch_connected(self._sessions.of(run.caller), text, *values)
         except ConnectedRefusal:
             raise InvalidRequest(read_only.REFUSED) from None
 
@@ -216,7 +216,7 @@ class AdoptedWriter:
         """
         model = reader.view.model
         try:
-            rows = await run.transaction.fetch_connected(self._search_path, text, *parameters.values)
+            rows = await run.transaction.fetch_connected(self._sessions.of(run.caller), text, *parameters.values)
         except ConnectedRefusal as refusal:
             if text.startswith("DELETE") and refusal.state == refusals.FOREIGN_KEY:
                 raise BadInput(refusals.still_referenced(refusal, names_table=run.caller.is_administrator)) from None

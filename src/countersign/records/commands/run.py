@@ -64,7 +64,9 @@ class RecordStore(Protocol):
         """
         ...
 
-    async def groups(self, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
+    async def groups(
+        self, run: "Run", record_reader: RecordReader, select_statement: SelectStatement
+    ) -> list[Row]:
         """Return the rows of a statement of `count_by` or `series`.
 
         Raises:
@@ -269,7 +271,7 @@ class Run:
         """
         store = self.engine.adopted.get(record_reader.view.model.name)
         if store is not None:
-            return await store.groups(record_reader, select_statement)
+            return await store.groups(self, record_reader, select_statement)
         return await self.engine.records.database.scan(select_statement.text, *select_statement.values)
 
     async def read_one(self, record_reader: RecordReader, select_statement: SelectStatement) -> Row | None:

@@ -1,0 +1,62 @@
+"""The settings that row-level security policies of an existing PostgreSQL database read. Each statement on its tables
+has the values of the person who calls, or for whom an agent calls."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from countersign.kernel.database.port import ConnectedSession
+from countersign.kernel.errors import Unavailable
+from countersign.records.access.view import Caller, View
+
+MISSING = "the policies of the connected database need {value}, which is empty: an administrator sets it for {username}"
+
+
+class Sessions:
+    """The sessions of callers in one existing database. `search_path` are the schemas in which names are found."""
+
+    def __init__(self, declared: Mapping[str, str], search_path: Sequence[str]) -> None:
+        """`declared` maps each setting to the field of the person that it is taken from."""
+        self._declared = declared
+        self._search_path = tuple(search_path)
+
+    def of(self, caller: Caller) -> ConnectedSession:
+        """Return the session of the caller.
+
+        Raises:
+            Unavailable: a value of the caller is missing. `narrowed` has hidden the models from such a caller.
+        """
+        known = _values(caller)
+        settings = {name: known.get(value) or "" for name, value in self._declared.items()}
+        if not all(settings.values()):
+            raise Unavailable(_reason(caller, self._missing(caller)))
+        return ConnectedSession(self._search_path, settings)
+
+    def narrowed(self, caller: Caller) -> Caller:
+        """Return the caller without the models of the database if a value of the caller is missing."""
+        missing = self._missing(caller)
+        if not missing:
+            return caller
+        models = caller.view.models
+        withheld = dict.fromkeys([name for name in models if name not in caller.view.stored], _reason(caller, missing))
+        return replace(caller, view=_without_tables(caller.view), withheld={**caller.withheld, **withheld})
+
+    def _missing(self, caller: Caller) -> list[str]:
+        known = _values(caller)
+        return [value for value in dict.fromkeys(self._declared.values()) if not known.get(value)]
+
+
+def _values(caller: Caller) -> Mapping[str, str | None]:
+    return {
+        "user.id": caller.user_id,
+        "user.username": caller.username,
+        "user.external_id": caller.external_id,
+        "user.tenant": caller.tenant,
+    }
+
+
+def _reason(caller: Caller, missing: Sequence[str]) -> str:
+    return MISSING.format(value=" and ".join(missing), username=caller.username)
+
+
+def _without_tables(view: View) -> View:
+    return replace(view, models=view.stored)

@@ -1,0 +1,198 @@
+"""Row-level security policies of a database of others see the person who calls, in each statement and in no other."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from countersign.declare import DeclarationError, Model, Module
+from countersign.declare.registry import Registry
+from countersign.kernel.database.open import open_database, open_existing
+from countersign.kernel.database.port import ConnectedSession
+from countersign.kernel.errors import InvalidRequest, Refused
+from countersign.kernel.security.encryption import MemoryCipher
+from countersign.records import base_models
+from countersign.records.access.view import Caller
+from countersign.records.adopted import store
+from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
+from tests.declare.planting import model
+from tests.servers.postgres import Cluster
+
+SESSION = {"app.tenant": "user.tenant", "app.account": "user.external_id"}
+POLICIES = """
+ALTER TABLE customer ADD COLUMN tenant integer NOT NULL DEFAULT current_setting('app.tenant')::integer;
+ALTER TABLE customer ADD COLUMN account text DEFAULT current_setting('app.account');
+ALTER TABLE customer ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_tenant ON customer USING (tenant = current_setting('app.tenant')::integer);
+"""
+SHOWN = "SELECT coalesce(pg_catalog.current_setting('app.tenant', true), '')"
+
+
+def _registry(*, is_writable: bool) -> Registry:
+    models: list[type[Model]] = []
+    for each in MODULE.models:
+        declared = each.declared
+        assert declared.table is not None
+        table = replace(declared.table, writable=is_writable)
+        models.append(model(each.__name__, declared.fields, table=table))
+    shop = Module("shop", version="1.0.0", models=tuple(models), search_path=("public",), session=SESSION)
+    return Registry([base_models.MODULE, shop])
+
+
+@pytest.fixture(params=["own tables in a file", "own tables in the same database"])
+async def shop(
+    request: pytest.FixtureRequest,
+    postgres_cluster: Cluster,
+    postgres_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Shop]:
+    """The service over a shop of two tenants, which reads over one connection."""
+    monkeypatch.setattr(store, "MAX_STATEMENTS", 1)
+    url = make_postgres(postgres_cluster, postgres_url)
+    name = postgres_url.rpartition("/")[2]
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(b"SET app.tenant = '1'; SET app.account = 'a'")
+        connection.execute(POLICIES.encode())
+        connection.execute(b"UPDATE customer SET tenant = 2 WHERE customer_id = 3")
+        connection.execute(b"SELECT setval('customer_customer_id_seq', 3)")
+        connection.execute(f"GRANT CREATE ON DATABASE {name} TO reader_{name}".encode())
+        connection.execute(f"GRANT INSERT (first_name, visits), UPDATE (visits) ON customer TO reader_{name}".encode())
+        connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO reader_{name}".encode())
+    is_shared = request.param == "own tables in the same database"
+    async with open_shop(url, tmp_path, _registry(is_writable=is_shared), is_shared=is_shared) as opened:
+        yield opened
+
+
+def _of_tenant(shop: Shop, tenant: int) -> Caller:
+    return replace(shop.inside.administrator(str(tenant) * 24), tenant=str(tenant), external_id=f"account {tenant}")
+
+
+async def _names(shop: Shop, caller: Caller, **body: object) -> list[str]:
+    return sorted(record["first_name"] for record in await shop.inside.value(caller, "customer", "list", **body))
+
+
+NORTH, SOUTH = [f"Ada {MARK}", f"Bob {MARK}"], [f"Zoë {MARK}"]
+
+
+async def test_each_caller_reads_the_rows_of_its_tenant(shop: Shop) -> None:
+    north, south = _of_tenant(shop, 1), _of_tenant(shop, 2)
+
+    assert await _names(shop, north) == NORTH
+    assert await _names(shop, south) == SOUTH
+    assert await shop.inside.value(south, "customer", "count_by", field="active") == [{"value": True, "count": 1}]
+    condition = {"field": "first_name", "op": "contains", "value": "o"}
+    assert await _names(shop, south, filter=[condition]) == SOUTH
+    (zoe,) = await shop.inside.value(south, "customer", "list")
+    with pytest.raises(Refused, match="no such record"):
+        await shop.inside.value(north, "customer", "get", id=zoe["id"])
+
+
+async def test_concurrent_callers_on_one_connection_do_not_see_rows_of_each_other(shop: Shop) -> None:
+    callers = [_of_tenant(shop, 1), _of_tenant(shop, 2)] * 12
+
+    found = await asyncio.gather(*(_names(shop, caller) for caller in callers))
+
+    assert found == [NORTH, SOUTH] * 12
+
+
+async def test_a_refused_statement_leaves_no_value_to_the_next_caller(shop: Shop) -> None:
+    broken = replace(_of_tenant(shop, 1), tenant="no number")
+
+    with pytest.raises(Refused):
+        await _names(shop, broken)
+
+    assert await _names(shop, _of_tenant(shop, 2)) == SOUTH
+
+
+@pytest.mark.parametrize("shop", ["own tables in the same database"], indirect=True)
+async def test_writes_have_the_values_of_the_caller(shop: Shop) -> None:
+    north, south = _of_tenant(shop, 1), _of_tenant(shop, 2)
+    (zoe,) = await shop.inside.value(south, "customer", "list")
+
+    await asyncio.gather(
+        *(shop.inside.value(each, "customer", "create", first_name=f"Mia {each.tenant}") for each in (north, south) * 4)
+    )
+    with pytest.raises(Refused, match="no such record"):
+        await shop.inside.value(north, "customer", "update", id=zoe["id"], visits=1)
+
+    assert (await shop.inside.value(south, "customer", "update", id=zoe["id"], visits=1))["visits"] == 1
+    created = "SELECT DISTINCT first_name, tenant, account FROM customer WHERE customer_id > 3 ORDER BY 2"
+    assert _rows(shop, created) == [("Mia 1", 1, "account 1"), ("Mia 2", 2, "account 2")]
+
+
+def _rows(shop: Shop, statement: str) -> list[tuple[Any, ...]]:
+    name = shop.url.rpartition("/")[2]
+    with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
+        return connection.execute(statement.encode()).fetchall()
+
+
+async def test_a_person_without_a_value_is_refused_until_an_administrator_sets_it(shop: Shop) -> None:
+    person = await shop.inside.member()
+    headers = {"Authorization": f"Bearer {await shop.token_of(person)}"}
+
+    async def customers() -> tuple[int, Any]:
+        answer = await shop.http.post("/api/customer/list", json={}, headers=headers)
+        return answer.status_code, answer.json()
+
+    async def set_values(**values: str | None) -> None:
+        await shop.inside.value(shop.inside.administrator(), "user", "update", id=person.user_id, **values)
+
+    missing = "the policies of the connected database need {}, which is empty: an administrator sets it for ada"
+    assert await customers() == (400, {"error": missing.format("user.tenant and user.external_id")})
+    await set_values(tenant="2")
+    assert await customers() == (400, {"error": missing.format("user.external_id")})
+    assert (await shop.http.post("/api/user/list", json={}, headers=headers)).status_code == 200
+
+    await set_values(external_id="account 2")
+    status, answer = await customers()
+    assert status == 200
+    assert len(answer["value"]) == 1
+
+    await set_values(tenant=None)
+    assert (await customers())[0] == 400
+
+
+async def test_values_are_gone_after_each_statement(postgres_url: str) -> None:
+    """Read with one connection, so that each statement follows another on it."""
+    existing = await open_existing(postgres_url, pool=1, read_deadline_s=5.0, new_cipher=MemoryCipher)
+    odd = "o'B\\rien\" $1 \u2028"
+    try:
+        assert await existing.scan(SHOWN, settings={"app.tenant": odd}) == [(odd,)]
+        assert await existing.scan(SHOWN) == [("",)]
+        async with aclosing(existing.stream(SHOWN, settings={"app.tenant": "2"})) as batches:
+            assert [row async for batch in batches for row in batch] == [("2",)]
+        assert await existing.scan(SHOWN) == [("",)]
+        with pytest.raises(InvalidRequest):
+            await existing.scan("SELECT 'x'::integer", settings={"app.tenant": "3"})
+        assert await existing.scan(SHOWN) == [("",)]
+    finally:
+        await existing.close()
+
+
+async def test_our_own_statements_of_a_write_and_the_next_transaction_do_not_have_the_values(postgres_url: str) -> None:
+    database = await open_database(postgres_url, schema="records", pool=1)
+    session = ConnectedSession(("public",), {"app.tenant": "1"})
+    try:
+        async with database.transaction() as transaction:
+            assert await transaction.fetch_connected(session, SHOWN) == [("1",)]
+            assert await transaction.fetch(SHOWN) == [("",)]
+        with suppress(ZeroDivisionError):
+            async with database.transaction() as transaction:
+                await transaction.fetch_connected(session, SHOWN)
+                raise ZeroDivisionError
+        async with database.transaction() as transaction:
+            assert await transaction.fetch_connected(ConnectedSession(("public",)), SHOWN) == [("",)]
+    finally:
+        await database.close()
+
+
+async def test_a_sqlite_file_has_no_session(tmp_path: Path) -> None:
+    with pytest.raises(DeclarationError, match="take session out"):
+        async with open_shop(make_sqlite(tmp_path / "theirs.sqlite"), tmp_path, _registry(is_writable=False)):
+            raise AssertionError
