@@ -10,6 +10,8 @@ import msgspec
 from countersign.kernel.errors import Refused
 
 JSON = "application/json"
+EVENTS = "text/event-stream"
+"""The media type of a stream of server-sent events (WHATWG HTML §9.2)."""
 
 EncodedHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 """Headers with names in lower case, as they are sent."""
@@ -46,6 +48,17 @@ def json(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] 
 def encode_headers(headers: Iterable[tuple[str, str]]) -> EncodedHeaders:
     """Return the headers as they are sent. Characters outside Latin-1 become question marks."""
     return tuple([(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers])
+
+
+def event(name: str, data: object) -> bytes:
+    """Return a server-sent event with the data as JSON; an empty name is not sent."""
+    head = b"event: %b\n" % name.encode() if name else b""
+    return b"%bdata: %b\n\n" % (head, _encoder.encode(data))
+
+
+def event_stream(events: AsyncIterator[bytes]) -> Response:
+    """Return a response that sends the events as they happen."""
+    return Response(200, events, EVENTS, (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no")))
 
 
 def no_content() -> Response:

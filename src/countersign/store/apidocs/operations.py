@@ -12,7 +12,7 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.http import deprecation
 from countersign.kernel.http.decode import FORM, may_be_left_out
 from countersign.kernel.http.problems import PROBLEM_JSON
-from countersign.kernel.http.response import JSON
+from countersign.kernel.http.response import EVENTS, JSON
 from countersign.kernel.http.routing import OneOf, Route
 from countersign.store.apidocs import examples, schemas
 from countersign.store.apidocs.documents import section_of
@@ -246,7 +246,6 @@ SERVER_STATUSES = {
     431: "The address, or the headers together, are too long; there is no body.",
 }
 """Responses that the server sends before routing."""
-_EVENTS = "text/event-stream"
 _EVENT: Document = {
     "description": "One event of the stream (HTML, Server-sent events); `data` is JSON.",
     "type": "object",
@@ -357,7 +356,7 @@ class Operations:
             return {"schema": schema, "examples": entry}
         if schema.get("type") == "string" or not schema:
             return {"schema": schema}
-        if kind == _EVENTS:
+        if kind == EVENTS:
             return {"schema": schema, "example": examples.EVENTS[feature_of(route)]}
         if shape is dict:
             return {"schema": schema, "example": _open_example(route.path)}
@@ -365,7 +364,7 @@ class Operations:
 
     def _schema_in(self, kind: str, shape: object) -> Document:
         """Return the schema of a body in a media type. For a stream of events, return the schema of one event."""
-        if kind == _EVENTS:
+        if kind == EVENTS:
             return _EVENT
         is_text = kind.startswith(_OTHER_TEXT) and shape is not bytes
         return {"type": "string"} if is_text else self._schemas.of(shape)

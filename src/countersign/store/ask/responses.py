@@ -11,9 +11,9 @@ import msgspec
 
 from countersign.kernel import clock, ids
 from countersign.kernel.errors import Refused
-from countersign.kernel.http import response as http_answer
+from countersign.kernel.http import response
 from countersign.kernel.http.problems import problem
-from countersign.kernel.http.response import Response, encode
+from countersign.kernel.http.response import EVENTS, JSON, Response
 from countersign.kernel.http.routing import Options
 from countersign.store.ask import answers
 from countersign.store.ask.answers import QuestionAnswer
@@ -25,7 +25,6 @@ from countersign.store.context import Store
 
 MAX_QUESTION = 2_000
 MAX_RESULTS = 20
-EVENTS = "text/event-stream"
 _TYPES = {"game": "VideoGame", "app": "SoftwareApplication", "tool": "SoftwareApplication"}
 _PIECE = re.compile(r".{1,80}(?:\s|$)|\s*\S+\s?", re.DOTALL)
 Short = Annotated[str, msgspec.Meta(max_length=MAX_QUESTION)]
@@ -198,17 +197,15 @@ async def respond(
     Raises:
         ModeNotSupported: the mode needs a model, and none is configured.
     """
-    store = call.context
     is_streamed |= (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
     if is_streamed and call.headers.get("last-event-id") is not None:
         # A stream cannot be resumed: the status 204 makes the client stop reconnecting.
-        return http_answer.no_content()
-    if asked.mode == "generate" and not store.settings.ask_model_url:
+        return response.no_content()
+    if asked.mode == "generate" and not call.context.settings.ask_model_url:
         raise ModeNotSupported("mode=generate needs a model, and none is configured here")
     if is_streamed:
-        headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-        return Response(200, _stream(call, asked, form), EVENTS, headers)
-    return http_answer.json(form.body(*await _outcome(store, asked)))
+        return response.event_stream(_stream(call, asked, form))
+    return response.json(form.body(*await _outcome(call.context, asked)))
 
 
 async def _outcome(store: Store, asked: QuestionRequest) -> tuple[QuestionAnswer, AskAnswer]:
@@ -220,25 +217,19 @@ async def _outcome(store: Store, asked: QuestionRequest) -> tuple[QuestionAnswer
 async def _stream(call: StoreRequest[Any, Any], asked: QuestionRequest, form: Form) -> AsyncGenerator[bytes]:
     """Yield the events in the requested form: the first one immediately, then those of the answer, or an error
     event."""
-    yield _encoded(form.start(asked.query_id))
+    yield response.event(*form.start(asked.query_id))
     try:
         events = form.events(*await _outcome(call.context, asked))
     except Refused as refused:
         # The response has begun, so the error can only be sent as part of the stream.
         events = [form.error(call, refused)]
     for event in events:
-        yield _encoded(event)
-
-
-def _encoded(event: Event) -> bytes:
-    name, data = event
-    head = b"event: %b\n" % name.encode() if name else b""
-    return b"%bdata: %b\n\n" % (head, encode(data))
+        yield response.event(*event)
 
 
 OPTIONS: Options = {
     "refusals": (ModeNotSupported,),
-    "produces": ("application/json", EVENTS),
+    "produces": (JSON, EVENTS),
     "reads": ("Last-Event-ID",),
 }
 ANSWERS: Mapping[int, object] = {200: AskAnswer, 204: None}

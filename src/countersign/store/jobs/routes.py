@@ -101,9 +101,9 @@ async def status_events(reader: Reader, job: Job, stop_event: asyncio.Event | No
     while job_found is not None:
         if job_found != last_job:
             last_job, sent_s = job_found, clock.monotonic_s()
-            yield _event("status", job_found)
+            yield response.event("status", job_found.shown())
         if job_found.has_ended:
-            yield _event("done", job_found)
+            yield response.event("done", job_found.shown())
             return
         now_s = clock.monotonic_s()
         if now_s - began_s > MAX_STREAM_S or (stop_event is not None and stop_event.is_set()):
@@ -120,12 +120,7 @@ async def status_events(reader: Reader, job: Job, stop_event: asyncio.Event | No
             return
 
 
-def _event(name: str, job: Job) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (name.encode(), response.encode(job.shown()))
-
-
 READ_SCOPES = ("read:releases", WRITE_RELEASES)
-EVENTS = "text/event-stream"
 RETRY_AFTER_S = 1
 MAX_STREAMS = 32
 """Maximum number of open streams of one caller at each server process."""
@@ -286,9 +281,8 @@ class JobStreams:
         job_found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
         if self._open[call.caller.key] >= MAX_STREAMS:
             raise TooManyFollowed(f"{MAX_STREAMS} streams are open already", headers=used_up(MAX_STREAMS, 10))
-        headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
         stream = status_events(call.context.database, job_found, call.stopping)
-        return Response(200, self._counted(call.caller.key, stream), EVENTS, headers)
+        return response.event_stream(self._counted(call.caller.key, stream))
 
     async def _counted(self, key: str, stream: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
         """Yield the same events. The stream counts as open from the first read on, because the response to a HEAD
@@ -361,6 +355,6 @@ def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
             answers={200: bytes},
             refusals=(JobNotFound, TooManyFollowed),
             signed_in=True,
-            produces=(EVENTS,),
+            produces=(response.EVENTS,),
         ),
     )
