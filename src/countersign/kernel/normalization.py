@@ -25,6 +25,11 @@ def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     return unicodedata.normalize(form, _long_run_pattern().sub(rf"\g<0>{_JOINER}", text))
 
 
+def folded(text: str) -> str:
+    """Return the text in the form in which words are compared: NFKD-normalised, case-folded, without accents."""
+    return "".join(each for each in normalized("NFKD", text) if not unicodedata.combining(each)).casefold()
+
+
 @cache
 def _long_run_pattern() -> re.Pattern[str]:
     """Return a pattern for exactly 30 consecutive characters that are or become combining marks, followed by one

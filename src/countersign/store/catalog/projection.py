@@ -6,14 +6,13 @@ from `catalog_public` alone: it contains public products and aggregates of their
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Database, Transaction, Value
 from countersign.kernel.http.response import encode, etag_of
-from countersign.kernel.normalization import normalized
+from countersign.kernel.normalization import folded
 from countersign.store.catalog import catalog_index
 from countersign.store.catalog.product_assembly import ProductRecord, card_of, read_products
 from countersign.store.catalog.schemas import ChannelName, Platform, ProductDetail
@@ -59,9 +58,7 @@ def lookup_key(text: str) -> str:
 
     "Ember & Ash" and "ember and ash" have the same key, as have "Clockmaker's Debt" and "clockmakers debt".
     """
-    decomposed_text = normalized("NFKD", text)
-    letters = "".join(letter for letter in decomposed_text if not unicodedata.combining(letter))
-    return _SILENT.sub("", letters.casefold().translate(_LETTERS)) or text
+    return _SILENT.sub("", folded(text).translate(_LETTERS)) or text
 
 
 def bit_mask(options: tuple[str, ...], values: list[str]) -> int:

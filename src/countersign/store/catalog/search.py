@@ -1,13 +1,12 @@
 """Search: split texts into words, tolerate one typing error per word, and build the SQL of one page of products."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Value
-from countersign.kernel.normalization import normalized
+from countersign.kernel.normalization import folded
 
 _WORD = re.compile(r"[^\W_]+")
 MAX_WORD = 40
@@ -17,9 +16,7 @@ MIN_CORRECTED_LENGTH = 4
 
 def words(text: str) -> list[str]:
     """The words of a text in order: NFKD-normalized, without accents, in lower case, at most 40 characters each."""
-    decomposed_text = normalized("NFKD", text)
-    letters = "".join(letter for letter in decomposed_text if not unicodedata.combining(letter))
-    return [word[:MAX_WORD] for word in _WORD.findall(letters.casefold())][:MAX_WORDS]
+    return [word[:MAX_WORD] for word in _WORD.findall(folded(text))][:MAX_WORDS]
 
 
 def deletion_variants(word: str) -> set[str]:
