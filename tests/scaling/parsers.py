@@ -29,7 +29,7 @@ from countersign.kernel.security import external_jwt, passwords
 from countersign.records import base_models
 from countersign.records.access import agent_tokens, people, visibility
 from countersign.records.masking.placeholder_tokens import Grammar
-from countersign.store.ask import conditions, items, lexicon
+from countersign.store.ask import items, lexicon, parser
 from countersign.store.auth.oauth import clients
 from countersign.store.catalog import projection, search, versions
 from countersign.store.redeem import codes
@@ -86,7 +86,7 @@ def read_question(text: str) -> object:
         search.words(run.text)
     for token in tokens[: items.MAX_UNKNOWN]:
         lexicon.respelled(token.word)
-    return conditions.Bound(tokens, items.KnownItems(text, tokens, (), _FRIDAY).items)
+    return parser.QuestionParser(tokens, items.Recognition(items.KnownItems(text, tokens, (), _FRIDAY).items))
 
 
 QUESTIONS: Mapping[str, Callable[[int], str]] = {

@@ -1,20 +1,27 @@
-"""Answer a question, using only the rows that its filter matches.
+"""Answer a question, using only the rows that its filter matches. If the question changes the previous question ("and
+on Windows?", "how many of those?"), the conditions of the previous question also apply.
 
 The status is `answered` if every word with a meaning was used; `partial` if only some words were used, with the
 unused words; `refused` if there is no answer, with the reason.
 """
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
+import msgspec
 from msgspec.structs import astuple, replace
 
 from countersign.kernel import clock
-from countersign.store.ask.lexicon import DENIALS, LISTS
-from countersign.store.ask.parser import OF_OTHERS, Reading, read
-from countersign.store.ask.scope import SLOT_OF_FIELD
-from countersign.store.catalog import filter_queries
+from countersign.kernel.database.port import Database
+from countersign.store.ask.items import recognize
+from countersign.store.ask.lexicon import DENIALS, LISTS, tokens_of, without_keys
+from countersign.store.ask.parser import MULTIPLE, OF_OTHERS, QuestionParser, Reading
+from countersign.store.ask.scope import SLOT_OF_FIELD, Item
+from countersign.store.catalog import filter as filters
+from countersign.store.catalog import filter_queries, names
 from countersign.store.catalog.filter import Filter, Values, conditions, describe, error_in, join_words, with_slots
 from countersign.store.catalog.filter_answers import FilterAnswer, answer_of, quoted, unable
 from countersign.store.catalog.filter_queries import facts
@@ -37,6 +44,19 @@ _EXCLUDING = frozenset(["kind", "platform", "access", "tag", "org", "license", "
 """The conditions that can exclude a named product."""
 _REVERSING = frozenset(["only", "or", "first", *LISTS["ends of support"], *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
 """Words that a list must not ignore: negations, choices, and fields that are requested instead of products."""
+_SUGGESTED = (
+    ("Which {} are there?", "How many {} are there?"),
+    ("What is {}?", "What is the newest version of {}?", "What changed in {}?"),
+    ("Compare {}",),
+)
+"""The suggested questions about no named product, about one, and about several."""
+_VALUE = re.compile(r'"[^"]+"|[^\s";|&=!,]+')
+_PAIR = re.compile(rf"(?:^|(?<=;))\s*(\w+)\s*(!?=)\s*((?:{_VALUE.pattern})(?:[|&](?:{_VALUE.pattern}))*)\s*(?:;|$)")
+_DAY = re.compile(r"(?<=since=|until=)(\d{4}-\d\d-\d\d)(?=\s*(?:;|$))")
+_FORMS = {"fields": {"answer": "fields"}, "by": {"answer": "breakdown"}}
+"""The form of answer that each member of a stated filter requires."""
+_GROUPS = (("since", "until", "when"), ("order", "limit"), ("find",))
+"""The members of a filter that a follow-up question changes together."""
 
 
 class QuestionAnswer(FilterAnswer, frozen=True):
@@ -74,7 +94,8 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
     """Return the answer to the interpreted question, with the unused words, or the reason why there is no answer."""
     reading = await _without_foreign_tag(store, reading)
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
-    reason = _reason(reading, unused)
+    unknown = f"I do not know what {quoted(unused)} means here"
+    reason = _reason(reading, unused, unknown)
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
     reason = reason or _contradiction(reading, found)
     if not reason and (not unused or found.status == "refused"):
@@ -83,10 +104,10 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
     if found.total:
         text = f"Read as: {describe(filter)}. Not used: {quoted(unused)}. {found.text}"
         return replace(found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused)
-    # The unused words may be the reason why no row matches.
-    reason = reason or _unknown_reason(unused)
     could = f"You could ask: {quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
-    return replace(_refused(f"{reason}. {could}"), suggestions=suggestions, unused=unused)
+    # The unused words may be the reason why no row matches.
+    text = unable(f"{reason or unknown}. {could}")
+    return QuestionAnswer(text, status="refused", confidence=0.0, suggestions=suggestions, unused=unused)
 
 
 async def _without_foreign_tag(store: Store, reading: Reading) -> Reading:
@@ -109,22 +130,14 @@ async def of_filter(store: Store, filter: Filter) -> QuestionAnswer:
     return QuestionAnswer(*astuple(await answer_of(store, filter)))
 
 
-def _refused(reason: str) -> QuestionAnswer:
-    return QuestionAnswer(unable(reason), status="refused", confidence=0.0)
-
-
-def _unknown_reason(words: Sequence[str]) -> str:
-    return f"I do not know what {quoted(words)} means here"
-
-
-def _reason(reading: Reading, unused: Sequence[str]) -> str:
+def _reason(reading: Reading, unused: Sequence[str], unknown: str) -> str:
     """Return the reason why there is no answer; empty if there is one."""
     if reading.beyond:
         return f"the catalog has nothing about {join_words(list(dict.fromkeys(reading.beyond)), 'or')}"
     if reading.unknown:
         return f'the catalog has nothing called "{reading.unknown}"'
-    if unused and (_may_be_reversed(reading) or not _is_useful(reading, unused)):
-        return _unknown_reason(unused)
+    if unused and not _is_useful(reading, unused):
+        return unknown
     is_empty = replace(with_slots(reading.filter, version=Values()), limit=None) == Filter()
     return error_in(reading.filter) or ("I do not understand what is asked for" if is_empty else "")
 
@@ -166,30 +179,21 @@ def _contradiction(reading: Reading, found: QuestionAnswer) -> str:
     return f"{filter.where.product.any[0]} does not match the {join_words(excluding)}" if excluding else ""
 
 
-def _may_be_reversed(reading: Reading) -> bool:
-    """Return whether the unused words could reverse the answer. In a list of products, an unused comparison or number
-    could only make the list shorter."""
-    filter = reading.filter
-    is_list = filter.answer == "list" and filter.find == "products" and not filter.where.product
-    return bool(reading.guards) and (not is_list or not _REVERSING.isdisjoint(reading.guards))
-
-
 def _is_useful(reading: Reading, unused: Sequence[str]) -> bool:
-    """Return whether an answer that ignores some words is useful. The question must have two or more conditions, and
-    more conditions than unused words if these are many."""
-    filter = reading.filter
+    """Return whether an answer that ignores some words is useful: it must have two or more conditions, more conditions
+    than unused words if these are many, and a form that can ignore words. An unused comparison or number can only make
+    a list of products shorter, but it could reverse another answer."""
+    filter, products = reading.filter, reading.filter.where.product
+    is_list = all((filter.answer == "list", filter.find == "products", not products))
+    if reading.guards and not (is_list and _REVERSING.isdisjoint(reading.guards)):
+        return False
+    # The answer does not describe one product, if the question asks for something else about the product.
+    is_of_rows = all((filter.answer == "list", any((len(products.any) != 1, filter.order != "title"))))
+    is_of_fields = all((filter.answer == "fields", any((filter.fields, reading.is_about_text))))
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
-    weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
-    return weight > 1 and len(unused) <= max(MAX_UNUSED, weight) and _can_be_partial(reading)
-
-
-def _can_be_partial(reading: Reading) -> bool:
-    """Return whether the answer has a form that can ignore words: it does not describe one product, if the question
-    asks for something else about the product."""
-    filter = reading.filter
-    is_list = filter.answer == "list" and (len(filter.where.product.any) != 1 or filter.order in ("newest", "oldest"))
-    is_of_products = filter.answer == "fields" and bool(filter.fields or reading.is_about_text)
-    return is_list or is_of_products or filter.answer == "compare"
+    weight = sum(weights) + any((filter.since, filter.until)) + (filter.find != "products")
+    can_be_partial = any((is_of_rows, is_of_fields, filter.answer == "compare"))
+    return all((can_be_partial, weight > 1, len(unused) <= max(MAX_UNUSED, weight)))
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
@@ -198,8 +202,10 @@ async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str,
     plain = with_slots(plain, version=Values())
     if not any(conditions(plain)):
         return ()
+    titles = [each.detail.title for each in await facts(store.database, plain.where.product.any)]
+    subject = join_words(titles) or describe(plain)
     tried: list[str] = []
-    for question in await _questions(store, plain):
+    for question in [form.format(subject) for form in _SUGGESTED[min(len(titles), 2)]]:
         reading = await read(store.database, question, at)
         is_same = plain.where.product.any or reading.filter.where == plain.where
         if reading.is_whole and is_same and await filter_queries.has_rows(store.database, reading.filter):
@@ -207,10 +213,107 @@ async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str,
     return tuple(tried)
 
 
-async def _questions(store: Store, plain: Filter) -> list[str]:
-    titles = [each.detail.title for each in await facts(store.database, plain.where.product.any)]
-    if not titles:
-        return [f"Which {describe(plain)} are there?", f"How many {describe(plain)} are there?"]
-    if len(titles) > 1:
-        return [f"Compare {join_words(titles)}"]
-    return [f"What is {titles[0]}?", f"What is the newest version of {titles[0]}?", f"What changed in {titles[0]}?"]
+async def read(database: Database, question: str, now: datetime, base: Filter | None = None) -> Reading:
+    """Interpret the question at the time `now`; `base` is the filter of the previous question."""
+    stated = await _stated_filter(database, question)
+    if stated is not None and base is None:
+        return Reading(stated)
+    tokens = without_keys(tokens_of(question))
+    recognition = await recognize(database, question, tokens, now)
+    parser = QuestionParser(tokens, recognition)
+    words = parser.words[parser.sentence.start :]
+    if base is None or not _is_continuation(words, {item.slot for item in recognition.items}):
+        return await parser.reading(database)
+    if all((len(base.where.product.any) == 1, {"it", "its"} & {*words})):
+        base = with_slots(Filter(answer=base.answer, fields=base.fields), product=base.where.product)
+    is_other = not LISTS["others"].isdisjoint(words)
+    if not parser.of("product"):
+        # "What else …" excludes the products of the previous question.
+        parser.values += [Item("product", slug, 0, 0, is_negated=is_other) for slug in base.where.product.any]
+    reading = await parser.reading(database)
+    if all((is_other, not base.where.product)):
+        base = _complement(base, reading)
+    reading.filter = _merged(base, reading.filter, words)
+    return reading
+
+
+async def _stated_filter(database: Database, text: str) -> Filter | None:
+    """Return the filter that a text states as `kind=game|app; platform=linux&macos; channel!=beta; limit=5`; None if
+    the text has another form, or if it contains a name that the catalog does not have."""
+    members, where = _stated_members(_DAY.sub(r"\1T00:00:00Z", text))
+    for name in where.keys() & {"product", "org"}:
+        where[name] = {part: await _exact_names(database, name, values) for part, values in where[name].items()}
+    members |= {"channel": where.pop("channel")} if "channel" in where else {}
+    try:
+        found = msgspec.convert({**members, "where": where}, Filter, strict=False)
+    except msgspec.ValidationError:
+        return None
+    return None if found == Filter() or error_in(found) else found
+
+
+def _stated_members(text: str) -> tuple[dict[str, Any], dict[str, dict[str, list[str]]]]:
+    """Return the members and the conditions of a filter; both are empty if the text has another form."""
+    members: dict[str, Any] = {}
+    where: dict[str, dict[str, list[str]]] = {}
+    pairs = [*_PAIR.finditer(text)]
+    is_stated = sum(len(pair[0]) for pair in pairs) == len(text)
+    for name, sign, stated in (pair.groups() for pair in pairs if is_stated):
+        values = [value.strip('"') for value in _VALUE.findall(stated)]
+        if name in filters.SLOTS:
+            part = "not" if sign == "!=" else "all" if "&" in _VALUE.sub("", stated) else "any"
+            where.setdefault(name, {})[part] = values
+        else:
+            members[name] = values if name == "fields" else values[0]
+            members = _FORMS.get(name, {}) | members
+    return members, where
+
+
+async def _exact_names(database: Database, name: str, values: Sequence[str]) -> list[str]:
+    """Return the slugs of the products or publishers; an empty text for a name that does not exist."""
+    spans = [names.WordSpan(at, at + 1, value) for at, value in enumerate(values)]
+    slugs = {found.start: found.value for found in await names.exact(database, spans) if found.slot == name}
+    return [slugs.get(at, "") for at in range(len(values))]
+
+
+def _complement(base: Filter, reading: Reading) -> Filter:
+    """Return a filter for the products of the same publisher that the base filter leaves out. After a question about
+    games, "What else do they have?" asks for all products that are not games. A filter cannot exclude two conditions
+    together, so such a question gets the guard "else"."""
+    left = {name: values for name, values in conditions(base) if name != "org"}
+    if len(left) != 1 or any(values.all or values.none for values in left.values()):
+        reading.guards.append("else")
+    else:
+        reading.unused = [word for word in reading.unused if word not in LISTS["others"]]
+    return with_slots(base, **{name: Values(none=values.any) for name, values in left.items()})
+
+
+def _is_continuation(words: Sequence[str], slots: set[str]) -> bool:
+    """Return whether the question depends on the previous question. This is the case if the question refers back,
+    begins like a continuation, or does not say what to search for."""
+    is_fragment = not LISTS["onward openings"].isdisjoint(words[:1]) or words[1:2] == ["about"]
+    refers_back = not LISTS["backward"].isdisjoint(words)
+    return refers_back or is_fragment or not slots & {"kind", "product", "find", "org"}
+
+
+def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
+    """Return the base filter with the changes that the new question makes."""
+    unchanged = Filter()
+    changed = [group for group in _GROUPS if any(getattr(query, each) != getattr(unchanged, each) for each in group)]
+    # "And on Windows?" asks for the same form of answer as the previous question, "and how many?" does not.
+    is_about = any(("about" in words[1:2], "and" in words[:1]))
+    is_plain = all((query.answer in ("list", "exists", "fields"), not query.fields))
+    has_same_form = any(("same" in words, all((is_about, is_plain, base.answer != "list"))))
+    if not has_same_form and (query.answer != "list" or not LISTS["asking"].isdisjoint(words[:3])):
+        changed.append(("answer", "fields", "by"))
+    slots = _merged_slots(base, query, is_narrowed=not LISTS["named before"].isdisjoint(words))
+    return replace(with_slots(base, **slots), **{name: getattr(query, name) for group in changed for name in group})
+
+
+def _merged_slots(base: Filter, query: Filter, *, is_narrowed: bool) -> dict[str, Values]:
+    """Return the new conditions. "How many of those run on Linux too?" adds a value (`is_narrowed`)."""
+    slots = dict(conditions(query))
+    for name in MULTIPLE & slots.keys() if is_narrowed else ():
+        before, values = filters.slot(base, name), slots[name]
+        if len(before.any) == 1 and before.any != values.any:
+            slots[name] = Values(all=(*before.any, *values.any, *values.all))
+    return slots

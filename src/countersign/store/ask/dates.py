@@ -30,25 +30,21 @@ _YEAR_PARTS = {
 """The first month of each quarter and half, and its number of months."""
 
 
+EARLIEST, LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
 class Range(NamedTuple):
-    """The time from `since` (inclusive) to `until` (exclusive); None if the range is open on that side."""
+    """The time from `since` (inclusive) to `until` (exclusive)."""
 
-    since: datetime | None
-    until: datetime | None
-
-
-class DateMatch(NamedTuple):
-    """A time, and the position after its last word."""
-
-    range: Range
-    end: int
+    since: datetime = EARLIEST
+    until: datetime = LATEST
 
 
 _Period = tuple[datetime, datetime]
 
 
-def found(words: Sequence[str], at: int, now: datetime) -> DateMatch | None:
-    """Return the time that begins at this word; None if no time begins there."""
+def found(words: Sequence[str], at: int, now: datetime) -> tuple[Range, int] | None:
+    """Return the time that begins at this word, and the position after its last word; None if no time begins there."""
     text = " ".join(words[at : at + MAX_WORDS])
     opening = _OPENING.match(text)
     kind, begin = (str(opening.lastgroup), opening.end()) if opening else ("", 0)
@@ -56,51 +52,41 @@ def found(words: Sequence[str], at: int, now: datetime) -> DateMatch | None:
         time = _combined_time(text, kind, begin, now)
     except (ValueError, OverflowError):
         return None
-    return time and DateMatch(time[0], at + text.count(" ", 0, time[1]) + 1)
+    return time and (time[0], at + text.count(" ", 0, time[1]) + 1)
 
 
 def _combined_time(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
     """Return the time combined with the words that follow it ("to May", "and June"), and the position of its end."""
     first, end = _period(text, begin, now, is_alone=not kind)
     if first is None:
-        return _days(text, kind, begin, now)
+        days = _DAYS.match(text, begin)
+        if days is None or kind not in _OPENINGS[days["link"] == "and"]:
+            return None
+        last, end = _period(text, days.end(), now)
+        return last and (Range(last[0].replace(day=int(days["day"])), last[1]), end)
     since, until = first
     linked = _to_second_time(text, kind, end, first, now)
     if linked is not None:
         return linked
-    ends = {"since": Range(since, None), "after": Range(until, None), "before": Range(None, since)}
+    ends = {"since": Range(since), "after": Range(until), "before": Range(until=since), "until": Range(until=until)}
     # A range can begin or end at a moment. An event "in" a moment happened on the day of the moment.
     whole = Range(*(_day(since) if since == until else first))
-    ends |= {"until": Range(None, until), "in": whole, "": whole}
+    ends |= {"in": whole, "": whole}
     return (ends[kind], end) if kind in ends else None
 
 
 def _to_second_time(text: str, kind: str, end: int, first: _Period, now: datetime) -> tuple[Range, int] | None:
     """Return the range from the first time to a second time after it, or None. Two adjacent months joined by "or" ("in
     May or June") form one range."""
-    link = _LINK.match(text, end)
+    link, (since, until) = _LINK.match(text, end), first
     last, last_end = _period(text, link.end(), now) if link else (None, end)
     if link is None or last is None:
         return None
     if link[1] != "or" and kind in _OPENINGS[link[1] == "and"]:
-        return Range(_moved_before(first[0], last[1]), last[1]), last_end
-    return (Range(first[0], last[1]), last_end) if kind in ("", "in") and last[0] == first[1] else None
-
-
-def _days(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
-    """Return a range of days in one month: "between 1 and 8 November"."""
-    first = _DAYS.match(text, begin)
-    if first is None or kind not in _OPENINGS[first["link"] == "and"]:
-        return None
-    last, end = _period(text, first.end(), now)
-    return last and (Range(last[0].replace(day=int(first["day"])), last[1]), end)
-
-
-def _moved_before(since: datetime, until: datetime) -> datetime:
-    """Move the first of two times before the second, by whole years. If only the second time has a year, the first time
-    then gets this year or the year before."""
-    years = since.year - until.year + (since.replace(year=until.year) >= until)
-    return since.replace(year=since.year - max(0, years))
+        # If only the second time has a year, the first time gets this year or the year before.
+        years = since.year - last[1].year + (since.replace(year=last[1].year) >= last[1])
+        return Range(since.replace(year=since.year - max(0, years)), last[1]), last_end
+    return (Range(since, last[1]), last_end) if kind in ("", "in") and last[0] == until else None
 
 
 def _day(day: date, count: int = 1) -> _Period:
@@ -155,17 +141,6 @@ def _month(match: re.Match[str], now: datetime) -> _Period:
     return _day(date(year, month + 1, day)) if day else _months(year * 12 + month, 1)
 
 
-def _weekday(match: re.Match[str], now: datetime) -> _Period:
-    """Return the most recent such weekday before today."""
-    return _day(now - timedelta((now.weekday() - _WEEKDAYS.index(match["weekday"]) - 1) % 7 + 1))
-
-
-def _year(match: re.Match[str], now: datetime) -> _Period | None:
-    """Return the year; None if the number is greater than next year."""
-    year = int(match["y"])
-    return _months(year * 12, 12) if year <= now.year + 1 else None
-
-
 def _alternatives(names: Iterable[str]) -> str:
     return "|".join(sorted(names, key=len, reverse=True))
 
@@ -206,8 +181,16 @@ _PATTERNS: tuple[tuple[str, _Reader], ...] = (
         rf"(?P<month>{_alternatives(_MONTH_OF)})\.?(?: (?:the )?(?P<nth>\d\d?){_ORDINAL}(?= |$))?{_OF_YEAR}",
         _month,
     ),
-    (rf"(?:last )?(?P<weekday>{_alternatives(_WEEKDAYS)})", _weekday),
-    (r"(?:year )?(?P<y>(?:19|20)\d\d)", _year),
+    (
+        # The most recent such weekday before today.
+        rf"(?:last )?(?P<weekday>{_alternatives(_WEEKDAYS)})",
+        lambda match, now: _day(now - timedelta((now.weekday() - _WEEKDAYS.index(match["weekday"]) - 1) % 7 + 1)),
+    ),
+    (
+        # A number that is greater than next year is not a year.
+        r"(?:year )?(?P<y>(?:19|20)\d\d)",
+        lambda match, now: _months(int(match["y"]) * 12, 12) if int(match["y"]) <= now.year + 1 else None,
+    ),
 )
 _PERIODS = [(re.compile(rf"(?:the )?{pattern}(?= |$)"), reader) for pattern, reader in _PATTERNS]
 

@@ -93,9 +93,6 @@ def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
     return runs[-MAX_SPANS:]
 
 
-Candidate = tuple[int, Item]
-
-
 class _Question:
     """A question, with access to its words as they are written."""
 
@@ -104,9 +101,6 @@ class _Question:
 
     def _text(self, start: int, end: int) -> str:
         return self._question[self._tokens[start].start : self._tokens[end - 1].end]
-
-    def _word(self, at: int) -> str:
-        return self._tokens[at].word if at < len(self._tokens) else ""
 
     def _is_capital(self, at: int) -> bool:
         return at > 0 and self._question[self._tokens[at].start].isupper()
@@ -129,24 +123,36 @@ class KnownItems(_Question):
             at = self._longest(at)
 
     def _longest(self, at: int) -> int:
-        found = (*self._name_candidates(at), *self._lexicon_candidates(at), *self._time_candidates(at))
-        candidates = [(priority, item) for priority, item in found if not self._cuts_title(item)]
+        """Add the longest item that begins at this word, and return the position after it. An item must not cut a
+        title, as the license ISC would cut "C++ Scope" in "Is C++ Scope free?"."""
+        candidates = [
+            (item.end, priority, item)
+            for priority, item in self._candidates(at)
+            if not any(item.start < title.start < item.end < title.end for title in self._titles)
+        ]
         if not candidates:
             return at + 1
-        self.items.append(max(candidates, key=lambda candidate: (candidate[1].end, candidate[0]))[1])
+        self.items.append(max(candidates, key=lambda candidate: candidate[:2])[2])
         return self.items[-1].end
 
-    def _cuts_title(self, item: Item) -> bool:
-        """Return whether a title begins within the item and ends after it, as "C++ Scope" in "Is C++ Scope free?",
-        where "Is C" could be the license ISC."""
-        return any(item.start < title.start < item.end < title.end for title in self._titles)
-
-    def _name_candidates(self, at: int) -> Iterable[Candidate]:
+    def _candidates(self, at: int) -> Iterable[tuple[int, Item]]:
+        """Yield the items that begin at this word, each with its priority: names, the longest phrase, and a time or a
+        number."""
         for name in self._names.get(at, ()):
             mark = self._words[name.end] if name.end + 1 < len(self._words) else ""
             ends_in_mark = mark in ("?", "!") and name.title.endswith(mark)
             if name.slot != "tag" or not self._is_verb(name, at):
                 yield self._priority(name, at), Item(name.slot, name.value, at, name.end + ends_in_mark)
+        for end in range(min(at + MAX_PHRASE, len(self._words)), at, -1):
+            meaning = WORDS.get(tuple(self._words[at:end]))
+            if meaning is not None:
+                yield _PRIORITY.get(meaning.slot, _PRIORITY["word"]), Item(meaning.slot, meaning.value, at, end)
+                break
+        time = dates.found(self._words, at, self._now)
+        if time is not None:
+            yield _PRIORITY["time"], Item("time", time[0], at, time[1])
+        elif self._words[at].removeprefix("v")[:1].isdigit():
+            yield _PRIORITY["number"], Item("number", self._words[at], at, at + 1)
 
     def _is_verb(self, name: Name, at: int) -> bool:
         """Return whether a word that is also a tag describes what the asker does ("I search a tool", "I am drawing"),
@@ -158,37 +164,15 @@ class KnownItems(_Question):
 
     def _priority(self, name: Name, at: int) -> int:
         if name.slot == "tag":
-            return 5 if self._is_topic(name, at) else _PRIORITY["tag"]
+            # A tag before a kind of product or after one ("programs for notes"), or after "tagged".
+            last = self.items[-1] if self.items else Item("", "", -1, -1)
+            following = WORDS.get(tuple(self._words[name.end : name.end + 1]), Meaning("", ""))
+            follows = last.slot in ("kind", "find") and self._words[last.end : at] in (["for"], ["about"])
+            is_topic = any(((last.value, last.end) == ("tags", at), following.slot == "kind", follows))
+            return 5 if is_topic else _PRIORITY["tag"]
         is_word = name.end == at + 1 and self._words[at] in KNOWN_WORDS and not self._is_capital(at)
         # A title that is an ordinary word counts as the word.
         return -1 if name.slot == "product" and is_word else _PRIORITY[name.slot]
-
-    def _is_topic(self, name: Name, at: int) -> bool:
-        """Return whether a tag is before a kind of product or after one ("programs for notes"), or after "tagged"."""
-        last = self.items[-1] if self.items else Item("", "", -1, -1)
-        following = WORDS.get(tuple(self._words[name.end : name.end + 1]), Meaning("", ""))
-        follows = last.slot in ("kind", "find") and self._words[last.end : at] in (["for"], ["about"])
-        return (last.value, last.end) == ("tags", at) or following.slot == "kind" or follows
-
-    def _lexicon_candidates(self, at: int) -> Iterable[Candidate]:
-        meaning, end = self._meaning(at)
-        if meaning is not None:
-            yield _PRIORITY.get(meaning.slot, _PRIORITY["word"]), Item(meaning.slot, meaning.value, at, end)
-
-    def _meaning(self, at: int) -> tuple[Meaning | None, int]:
-        """Return the meaning of the longest phrase that begins at this word, and the position of its end."""
-        for size in range(min(MAX_PHRASE, len(self._words) - at), 0, -1):
-            meaning = WORDS.get(tuple(self._words[at : at + size]))
-            if meaning is not None:
-                return meaning, at + size
-        return None, at
-
-    def _time_candidates(self, at: int) -> Iterable[Candidate]:
-        time = dates.found(self._words, at, self._now)
-        if time is not None:
-            yield _PRIORITY["time"], Item("time", time.range, at, time.end)
-        elif self._words[at].removeprefix("v")[:1].isdigit():
-            yield _PRIORITY["number"], Item("number", self._words[at], at, at + 1)
 
 
 class _UnknownItems(_Question):
@@ -209,7 +193,8 @@ class _UnknownItems(_Question):
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
         self._recognition.is_in_texts = bool(self._in_texts)
-        await self._look_up_names(_consecutive_runs(positions[:MAX_UNKNOWN]))
+        consecutive = groupby(enumerate(terms), lambda each: each[1] - each[0])
+        await self._look_up_names([[at for _, at in group] for _, group in consecutive])
         self._recognition.unused += [self._tokens[at].word for at in positions[MAX_UNKNOWN:]]
 
     async def _look_up_names(self, runs: Sequence[Sequence[int]]) -> None:
@@ -229,10 +214,17 @@ class _UnknownItems(_Question):
 
     async def _misspelt_tags(self, runs: Sequence[Sequence[int]], spellings: names.Spellings) -> dict[int, str]:
         """Return the tags that the closest spellings of the words are, by position."""
-        spelt = {at: [*spellings.get(self._word(at), ())] for run in runs for at in run if at not in self._in_texts}
+        spelt = {at: [*spellings.get(self._tokens[at].word, ())] for run in runs for at in run}
         likest = [names.WordSpan(at, at + 1, likely[0]) for at, likely in spelt.items() if likely]
         found = await names.exact(self._database, likest) if likest else []
-        return {name.start: name.value for name in found if name.slot == "tag"}
+        return {name.start: name.value for name in found if name.slot == "tag" and name.start not in self._in_texts}
+
+    def _correct(self, meant: Sequence[tuple[str, str]], start: int, end: int) -> None:
+        (value, title), *others = meant
+        corrected = Corrected(self._text(start, end), title, tuple(other for _, other in others))
+        self._recognition.corrected.append(corrected)
+        remaining = [item for item in self._recognition.items if item.end <= start or item.start >= end]
+        self._recognition.items = [*remaining, Item("product", value, start, end)]
 
     def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
         """Return the word sequences that may be a mistyped name: the run with its neighbours that are written as parts
@@ -247,7 +239,7 @@ class _UnknownItems(_Question):
         return [span for span in dict.fromkeys(around) if self._is_run(*span)]
 
     def _is_part_of_name(self, at: int) -> bool:
-        return self._is_capital(at) or self._word(at).isdigit()
+        return self._is_capital(at) or self._tokens[at].word.isdigit()
 
     def _is_run(self, start: int, end: int) -> bool:
         is_within = 0 <= start < end <= len(self._tokens)
@@ -255,51 +247,29 @@ class _UnknownItems(_Question):
         is_within &= not any(item.start < end < item.end for item in times)
         return is_within and not (self._tokens[start].is_mark or self._tokens[end - 1].is_mark)
 
-    def _correct(self, meant: Sequence[tuple[str, str]], start: int, end: int) -> None:
-        (value, title), *others = meant
-        corrected = Corrected(self._text(start, end), title, tuple(other for _, other in others))
-        self._recognition.corrected.append(corrected)
-        remaining = [item for item in self._recognition.items if item.end <= start or item.start >= end]
-        self._recognition.items = [*remaining, Item("product", value, start, end)]
-
     def _look_up_words(self, run: Sequence[int], tags: Mapping[int, str]) -> None:
-        is_opening = run[-1] in self._opening
         for at in run:
-            if is_opening and self._is_opening(at):
+            word, written = self._tokens[at].word, self._text(at, at + 1)
+            if all(({at, run[-1]} <= self._opening, written.islower(), written.isascii())):
                 continue
-            if self._is_topic(at):
-                self._recognition.items.append(Item("text", self._in_texts[at], at, at + 1))
-            elif meant := respelled(self._tokens[at].word):
-                meaning = WORDS.get((meant,), Meaning("skip", meant))
-                self._tokens[at] = self._tokens[at]._replace(word=meant)
-                self._recognition.items.append(Item(meaning.slot, meaning.value, at, at + 1))
-            elif at in tags:
-                self._recognition.items.append(Item("tag", tags[at], at, at + 1))
-            else:
-                self._recognition.unused.append(self._tokens[at].word)
-                if self._is_name(at) and not self._recognition.unknown:
-                    self._recognition.unknown = self._text(run[0], run[-1] + 1)
-
-    def _is_opening(self, at: int) -> bool:
-        word = self._text(at, at + 1)
-        return at in self._opening and word.islower() and word.isascii()
-
-    def _is_name(self, at: int) -> bool:
-        """Return whether the word is written as a name: with a capital, but not after an article ("the PO") or at the
-        start of a sentence."""
-        return self._is_capital(at) and self._word(at - 1) not in LISTS["articles"] | SENTENCE_ENDS
+            slot, value = "text", self._in_texts.get(at, "")
+            if not self._is_topic(at):
+                slot, value = "tag", tags.get(at, "")
+                if meant := respelled(word):
+                    slot, value = WORDS.get((meant,), Meaning("skip", meant))
+                    self._tokens[at] = self._tokens[at]._replace(word=meant)
+            if value:
+                self._recognition.items.append(Item(slot, value, at, at + 1))
+                continue
+            self._recognition.unused.append(word)
+            # A name is written with a capital, but not after an article ("the PO") or at the start of a sentence.
+            is_name = self._is_capital(at) and self._tokens[at - 1].word not in LISTS["articles"] | SENTENCE_ENDS
+            if is_name and not self._recognition.unknown:
+                self._recognition.unknown = self._text(run[0], run[-1] + 1)
 
     def _is_topic(self, at: int) -> bool:
         """Return whether the word describes a product's topic: it precedes the kind of product, or follows a word such
         as "about"."""
-        if at not in self._in_texts:
-            return False
         before = {token.word for token in self._tokens[max(0, at - 3) : at]}
-        follows = bool(before & (LISTS["topic words"] | _PREPOSITIONS))
-        return follows or at + 1 in self._nouns or self._is_capital(at) or len(self._tokens) < 5
-
-
-def _consecutive_runs(positions: Sequence[int]) -> list[list[int]]:
-    """Return the positions, grouped into consecutive runs."""
-    groups = groupby(enumerate(positions), lambda each: each[1] - each[0])
-    return [[at for _, at in group] for _, group in groups]
+        follows = bool(before & (LISTS["topic words"] | _PREPOSITIONS)) or at + 1 in self._nouns
+        return at in self._in_texts and (follows or self._is_capital(at) or len(self._tokens) < 5)

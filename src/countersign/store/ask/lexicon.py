@@ -1,12 +1,12 @@
 """Split a question into words and look up their meanings; words.txt has one line per meaning."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
+from configparser import RawConfigParser
 from importlib import resources
 from typing import NamedTuple
 
-from countersign.kernel.normalization import normalized
+from countersign.kernel.normalization import folded
 from countersign.store.catalog.search import deletion_variants, distance
 
 MAX_PHRASE = 5
@@ -42,7 +42,6 @@ class WordToken(NamedTuple):
     word: str
     start: int
     end: int
-    is_quoted: bool = False
     is_mark: bool = False
 
 
@@ -58,7 +57,9 @@ def tokens_of(question: str) -> list[WordToken]:
         if match["quoted"]:
             found += _quoted_tokens(match[0], start, end, text[end : end + 1])
         elif match["word"]:
-            found.append(_token(match[0], start, end))
+            word = _WITHOUT_APOSTROPHE.get(folded(match[0]), folded(match[0]))
+            ending = 2 * (word.endswith("'s") and word not in _WHOLE)
+            found.append(WordToken(word[: len(word) - ending], start, end - ending))
         elif match["minus"]:
             found.append(WordToken("not", start, end, is_mark=True))
         elif not match["joint"]:
@@ -71,18 +72,7 @@ def _quoted_tokens(text: str, start: int, end: int, following: str) -> list[Word
     (`"list_releases"`)."""
     if following == ":" or _IDENTIFIER.fullmatch(text[1:-1]):
         return [WordToken(folded(word), start + 1, end - (following != ":")) for word in _KEY_WORD.findall(text)]
-    return [WordToken(folded(text[1:-1]), start + 1, end - 1, is_quoted=True)]
-
-
-def _token(text: str, start: int, end: int) -> WordToken:
-    word = _WITHOUT_APOSTROPHE.get(folded(text), folded(text))
-    is_possessive = word.endswith("'s") and word not in _WHOLE
-    return WordToken(word[:-2], start, end - 2) if is_possessive else WordToken(word, start, end)
-
-
-def folded(text: str) -> str:
-    """Return the text in the form in which words are compared: lower case, without accents."""
-    return "".join(each for each in normalized("NFKD", text) if not unicodedata.combining(each)).lower()
+    return [WordToken(folded(text[1:-1]), start + 1, end - 1)]
 
 
 class Meaning(NamedTuple):
@@ -95,29 +85,22 @@ class Meaning(NamedTuple):
 Phrase = tuple[str, ...]
 
 
-def _sections() -> dict[str, dict[str, list[Phrase]]]:
-    """Return the phrases of each meaning, by section of words.txt."""
-    sections: dict[str, dict[str, list[Phrase]]] = {}
-    meanings: dict[str, list[Phrase]] = {}
-    for line in (resources.files("countersign.store.ask") / "words.txt").read_text("utf-8").splitlines():
-        if line.startswith("["):
-            meanings = sections.setdefault(line.strip("[]"), {})
-        elif line and not line.startswith("#"):
-            meaning, words = line.split(" : ", 1)
-            phrases = [tuple(token.word for token in tokens_of(each.strip(' "'))) for each in words.split(", ")]
-            meanings.setdefault(meaning.strip(), []).extend(phrases)
-    return sections
+def _phrases(words: str) -> list[Phrase]:
+    return [tuple(token.word for token in tokens_of(phrase.strip(' "'))) for phrase in words.split(", ")]
 
 
 def _by_phrase(section: str) -> dict[Phrase, str]:
-    """Return the meaning of each phrase of a section: the first one, where a phrase has several."""
-    return {phrase: meaning for meaning, phrases in reversed(_SECTIONS[section].items()) for phrase in phrases}
+    """Return the meaning of each phrase of a section of words.txt: the first one, where a phrase has several."""
+    meanings = [*_SECTIONS.items(section)][::-1]
+    return {phrase: meaning for meaning, words in meanings for phrase in _phrases(words)}
 
 
-_SECTIONS = _sections()
+_SECTIONS = RawConfigParser(delimiters=[" : "], comment_prefixes=["#"])
+_SECTIONS.optionxform = lambda optionstr: optionstr  # Keep capitals.
+_SECTIONS.read_string((resources.files("countersign.store.ask") / "words.txt").read_text("utf-8"))
 KEYS = _by_phrase("keys")
 """The words that replace the keys of key=value pairs; "value" if the value needs no such word."""
-LISTS = {name: frozenset(word for phrase in phrases for word in phrase) for name, phrases in _SECTIONS["lists"].items()}
+LISTS = {name: frozenset(" ".join(phrase) for phrase in _phrases(words)) for name, words in _SECTIONS.items("lists")}
 _NUMBERS = str.split("two three four five six seven eight nine ten eleven twelve thirteen")
 COUNTS = {word: count for count, word in enumerate(_NUMBERS, 2)}
 WORDS = {
@@ -142,42 +125,28 @@ def without_keys(tokens: list[WordToken]) -> list[WordToken]:
     """Return the tokens with each key and operator of a key=value pair replaced by a word with that meaning: "since"
     for `published_after=`, "not" for `platform!=`, nothing for `platform=`. A text with such pairs is one sentence."""
     remaining: list[WordToken] = []
-    end = 0
-    for at, token in enumerate(tokens):
-        key, operator = _key(tokens, at) if at >= end else ("", at)
-        if key:
-            end = operator + 1
-            word = _word_of_pair(key, tokens[operator].word)
-            remaining += [token._replace(word=word, is_mark=True)] if word else []
-        elif at >= end:
-            remaining.append(token)
+    at = 0
+    while at < len(tokens):
+        key, end = _key(tokens, at)
+        sign, token = tokens[end].word, tokens[at]
+        word = "not" if sign == "!=" else sign if sign not in ("=", ":") else key
+        remaining += [] if key == word == "value" else [token._replace(word=word, is_mark=True)] if key else [token]
+        at = end + 1
     has_pairs = "=" in [token.word for token in tokens]
     return [token for token in remaining if not (has_pairs and token.word in (":", ".", "?"))]
 
 
-def _word_of_pair(key: str, operator: str) -> str:
-    if operator in ("=", ":"):
-        return "" if key == "value" else key
-    return "not" if operator == "!=" else operator
-
-
 def _key(tokens: Sequence[WordToken], at: int) -> tuple[str, int]:
-    """Return the key that begins at this token, and the position of the operator after it."""
-    for size in (3, 2, 1):
-        end = at + size
+    """Return the key that begins at this token, and the position of the operator after it; an empty key, and the
+    position of the token, if no key begins here. A colon is an operator if a value follows without a blank, or if the
+    key begins a clause: in "the latest release of each channel: …", it is not."""
+    for end in range(min(at + 3, len(tokens) - 1), at, -1):
         key = KEYS.get(tuple(token.word for token in tokens[at:end]))
-        if key and end < len(tokens) and _is_operator(tokens, at, end):
+        is_beside_value = end + 1 < len(tokens) and tokens[end].end == tokens[end + 1].start
+        is_key = tokens[end].word != ":" or is_beside_value or at == 0 or tokens[at - 1].is_mark
+        if key and is_key and tokens[end].word in _OPERATORS:
             return key, end
     return "", at
-
-
-def _is_operator(tokens: Sequence[WordToken], at: int, end: int) -> bool:
-    """Return whether the token is an operator after a key. A colon is one if a value follows without a blank, or if the
-    key begins a clause: in "the latest release of each channel: …", it is not."""
-    if tokens[end].word != ":":
-        return tokens[end].word in _OPERATORS
-    is_beside_value = end + 1 < len(tokens) and tokens[end].end == tokens[end + 1].start
-    return is_beside_value or at == 0 or tokens[at - 1].is_mark
 
 
 def respelled(word: str) -> str:
@@ -185,11 +154,8 @@ def respelled(word: str) -> str:
     deleted or transposed letter. Long words may also differ by one replaced letter. A short word with one replaced
     letter is mostly a different word."""
     forms = sorted(deletion_variants(word)) if len(word) <= MAX_RESPELLED else []
-    near = (each for form in forms for each in _SHORTENED.get(form, ()) if each[0] == word[0])
-    meant = next((each for each in near if _is_typing_error(word, each)), "")
-    return "" if WORDS.get((meant,), Meaning("", "")).slot == "beyond" else meant
-
-
-def _is_typing_error(word: str, meant: str) -> bool:
-    is_of_letters = len(meant) != len(word) or sorted(meant) == sorted(word) or len(word) > 6
-    return is_of_letters and distance(word, meant, 1) is not None
+    for meant in (each for form in forms for each in _SHORTENED.get(form, ()) if each[0] == word[0]):
+        is_of_letters = any((len(meant) != len(word), sorted(meant) == sorted(word), len(word) > 6))
+        if is_of_letters and distance(word, meant, 1) is not None:
+            return "" if WORDS.get((meant,), Meaning("", "")).slot == "beyond" else meant
+    return ""

@@ -7,7 +7,7 @@ back to that sentence. In all other sentences, only products, publishers, platfo
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from countersign.store.ask.lexicon import IGNORED, LISTS, WordToken
@@ -67,102 +67,17 @@ class Sentence(NamedTuple):
 _NOWHERE = Sentence(0, 0)
 
 
-class _Clauses:
-    """The sentences and clauses of a text."""
-
-    def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
-        self._tokens, self._items, self._end = tokens, items, len(tokens)
-        self._within = {index for item in items for index in range(item.start, item.end)}
-        self._times = [Sentence(item.start, item.end) for item in items if item.slot == "time"]
-        self._slot_at = {item.start: item.slot for item in items}
-        ends = [at + 1 for at in range(self._end) if self._is_end(at)]
-        self._all = [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, self._end}))]
-
-    def _word(self, at: int) -> str:
-        return self._tokens[at].word if 0 <= at < self._end else ""
-
-    def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
-        return [at for at in range(start, end) if self._slot_at.get(at) in slots]
-
-    def _slots_of(self, sentence: Sentence) -> set[str]:
-        """Return the slots of the conditions in the sentence."""
-        return {self._slot_at[at] for at in self._starts(_CONDITIONS, *sentence)}
-
-    def _is_end(self, at: int) -> bool:
-        is_mark = self._word(at) in SENTENCE_ENDS and at not in self._within
-        is_before_blank = at + 1 == self._end or self._tokens[at].end < self._tokens[at + 1].start
-        return is_mark and is_before_blank and self._word(at - 1) not in LISTS["short forms"]
-
-    def _is_pause(self, at: int) -> bool:
-        """Return whether the token is a colon, a semicolon before a request, or a dash between recognised words."""
-        word, is_before_request = self._word(at), self._word(at + 1) in _OPENS_REQUEST
-        if word == "-" and min(self._within, default=at) < at:
-            return is_before_request or bool(self._starts(_REQUEST_SLOTS, at, self._end))
-        return at not in self._within and (word == ":" or (word == ";" and is_before_request))
-
-    def _request(self, sentence: Sentence) -> Sentence:
-        """Return the part of a sentence that asks the question. It begins after a colon or a dash, or at ", what …" if
-        no condition precedes this clause. It ends before ", I …"."""
-        start, end = sentence
-        start = self._begin(max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start), end)
-        last = max(self._starts(_STATING, start, end), default=start)
-        question = min(self._starts(_CONDITIONS | _REQUEST_SLOTS, start, end), default=end)
-        return Sentence(start, min([at for at in range(question + 1, end) if self._is_aside(at, last)], default=end))
-
-    def _begin(self, start: int, end: int) -> int:
-        """Return the start of the last clause that no condition precedes. After many words, a clause that is a question
-        by itself can follow a condition."""
-        first = min(self._starts(_CONDITIONS, start, end), default=end)
-        begins = [start]
-        for at in filter(self._opens_clause, range(start + 1, end)):
-            is_late = at >= start + MIN_WORDS_BEFORE and Sentence(start, at - 1) not in self._times
-            if at <= first or (is_late and self._is_question(at)):
-                begins.append(at)
-        return begins[-1]
-
-    def _opens_clause(self, at: int) -> bool:
-        is_after_comma = self._word(at - 1) in (",", ";")
-        return (is_after_comma and self._word(at) in _OPENS_CLAUSE) or self._word(at) == "whether"
-
-    def _is_question(self, at: int) -> bool:
-        """Return whether a clause is a question by itself, whatever precedes it: "so which games …", "what's new …"."""
-        at += self._word(at) in ("so", "and")
-        return self._word(at) in QUESTION_WORDS
-
-    def _is_aside(self, at: int, last: int) -> bool:
-        """Return whether a clause about the asker begins: ", I have …", "because …", "or did I …", "to see who …", "so
-        we can …". `last` is the position of the last condition."""
-        word, following, after = self._word(at), self._word(at + 1), self._word(at + 2)
-        if word in (",", ";"):
-            return self._opens_reason(at + 1, is_last=last < at)
-        if word == "or":
-            return following in AUXILIARIES and after in LISTS["subjects"]
-        # "Who made Tide Runner it's so good"
-        is_afterthought = last < at and word in ("its", "it's")
-        return word in LISTS["reasons"] or is_afterthought or self._opens_aside(at)
-
-    def _opens_reason(self, at: int, *, is_last: bool) -> bool:
-        """Return whether a clause after a comma is about the asker, or about a purpose: "…, need them for May". For a
-        purpose, no condition may follow."""
-        word, following = self._word(at), self._word(at + 1)
-        is_purpose = is_last and word in LISTS["needs"]
-        return (word in _ASKERS or is_purpose) and following not in LISTS["wishes"]
-
-    def _opens_aside(self, at: int) -> bool:
-        word, following = self._word(at), self._word(at + 1)
-        if word == "to":
-            return self._word(at + 2) in QUESTION_WORDS
-        # "Before my visit in May" restricts the results.
-        is_limit = bool(self._starts({"time", "version", "number"}, at, self._end))
-        return not is_limit and any(word in words and following in others for words, others in _OPENS_ASIDE)
-
-
-class Scope(_Clauses):
+class Scope:
     """The sentence that asks the question, and its context: the sentence that names the subject, if the question does
     not name the subject itself."""
 
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
-        super().__init__(tokens, items)
+        self._tokens, self._items, self._end = tokens, items, len(tokens)
+        self._within = {*chain.from_iterable(range(item.start, item.end) for item in items)}
+        self._times = [Sentence(item.start, item.end) for item in items if item.slot == "time"]
+        self._slot_at = {item.start: item.slot for item in items}
+        ends = [at + 1 for at in range(self._end) if self._is_end(at)]
+        self._all = [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, self._end}))]
         # The sentence that most resembles a question; the last one if several rank equally.
         self._whole = max(reversed(self._all), key=self._rank, default=_NOWHERE)
         self.question = self._request(self._whole)
@@ -177,21 +92,26 @@ class Scope(_Clauses):
         self._slots_of_context = self._slots_of(self._context)
         self._limiting = [*filter(self._is_limiting, (*self._all, self._preface))]
 
+    def _word(self, at: int) -> str:
+        return self._tokens[at].word if 0 <= at < self._end else ""
+
+    def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
+        return [at for at in range(start, end) if self._slot_at.get(at) in slots]
+
+    def _slots_of(self, sentence: Sentence) -> set[str]:
+        """Return the slots of the conditions in the sentence."""
+        return {self._slot_at[at] for at in self._starts(_CONDITIONS, *sentence)}
+
     def _slots_of_fields(self) -> set[str]:
         """Return the slots that the question asks for: "Keyturn is said to be MIT-licensed. Under what licence is it?".
         "It" in "Which of them run on it?" is the platform."""
         fields = [item.value for item in self._items if item.slot == "field" and self.question.has(item)]
         return {SLOT_OF_FIELD.get(name, "") for name in fields} - {"platform"}
 
-    def _is_limiting(self, part: Sentence) -> bool:
-        """Return whether a part beside the question restricts the results: "Only the free ones.", "Besides the ones on
-        Windows, which …"."""
-        is_restricted = self._slot_at.get(part.start) in ("not", "only") and bool(self._starts(_CONDITIONS, *part))
-        return is_restricted and part != self._whole and self._word(part.start) not in LISTS["denied verbs"]
-
-    def limits(self, item: Item) -> bool:
-        """Return whether the item is in a part beside the question that restricts the results."""
-        return item.slot in _OF_LIMITS and True in [part.has(item) for part in self._limiting]
+    def _is_end(self, at: int) -> bool:
+        is_mark = self._word(at) in SENTENCE_ENDS and at not in self._within
+        is_before_blank = at + 1 == self._end or self._tokens[at].end < self._tokens[at + 1].start
+        return is_mark and is_before_blank and self._word(at - 1) not in LISTS["short forms"]
 
     def _rank(self, sentence: Sentence) -> int:
         """Return the rank of the sentence. A question mark at the end ranks highest, then a question word at the start,
@@ -207,6 +127,63 @@ class Scope(_Clauses):
         is_request &= bool(self._starts(_REQUEST_SLOTS | {"beyond"}, *sentence))
         return (1 + has_condition + is_request) * (is_known and size > 3)
 
+    def _request(self, sentence: Sentence) -> Sentence:
+        """Return the part of a sentence that asks the question. It begins after a colon or a dash, or at the last
+        clause such as ", what …" that no condition precedes. It ends before ", I …"."""
+        start, end = sentence
+        start = max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start)
+        first = min(self._starts(_CONDITIONS, start, end), default=end)
+        start = max([at for at in range(start + 1, end) if self._opens_clause(at, start, first)], default=start)
+        last = max(self._starts(_STATING, start, end), default=start)
+        question = min(self._starts(_CONDITIONS | _REQUEST_SLOTS, start, end), default=end)
+        return Sentence(start, min([at for at in range(question + 1, end) if self._is_aside(at, last)], default=end))
+
+    def _is_pause(self, at: int) -> bool:
+        """Return whether the token is a colon, a semicolon before a request, or a dash between recognised words."""
+        word, is_before_request = self._word(at), self._word(at + 1) in _OPENS_REQUEST
+        if word == "-" and min(self._within, default=at) < at:
+            return is_before_request or bool(self._starts(_REQUEST_SLOTS, at, self._end))
+        return at not in self._within and (word == ":" or (word == ";" and is_before_request))
+
+    def _opens_clause(self, at: int, start: int, first: int) -> bool:
+        """Return whether a clause begins that no condition precedes; `first` is the position of the first condition.
+        After many words, a clause that is a question by itself ("so which games …") can follow a condition."""
+        is_after_comma = self._word(at - 1) in (",", ";") and self._word(at) in _OPENS_CLAUSE
+        if not (is_after_comma or self._word(at) == "whether"):
+            return False
+        is_late = at >= start + MIN_WORDS_BEFORE and Sentence(start, at - 1) not in self._times
+        question = at + (self._word(at) in ("so", "and"))
+        return at <= first or (is_late and self._word(question) in QUESTION_WORDS)
+
+    def _is_aside(self, at: int, last: int) -> bool:
+        """Return whether a clause about the asker begins: ", I have …", "because …", "or did I …", "to see who …", "so
+        we can …". `last` is the position of the last condition."""
+        word, following, after = self._word(at), self._word(at + 1), self._word(at + 2)
+        if word in (",", ";"):
+            # "…, need them for May" is about a purpose, which no condition follows.
+            is_purpose = all((last < at, following in LISTS["needs"]))
+            return (following in _ASKERS or is_purpose) and after not in LISTS["wishes"]
+        if word == "or":
+            return following in AUXILIARIES and after in LISTS["subjects"]
+        if word == "to":
+            return after in QUESTION_WORDS
+        # "Who made Tide Runner it's so good"
+        is_afterthought = all((last < at, word in ("its", "it's")))
+        # "Before my visit in May" restricts the results.
+        is_limit = bool(self._starts({"time", "version", "number"}, at, self._end))
+        opens_aside = any(word in words and following in others for words, others in _OPENS_ASIDE)
+        return any((word in LISTS["reasons"], is_afterthought, all((opens_aside, not is_limit))))
+
+    def _is_limiting(self, part: Sentence) -> bool:
+        """Return whether a part beside the question restricts the results: "Only the free ones.", "Besides the ones on
+        Windows, which …"."""
+        is_restricted = self._slot_at.get(part.start) in ("not", "only") and bool(self._starts(_CONDITIONS, *part))
+        return is_restricted and part != self._whole and self._word(part.start) not in LISTS["denied verbs"]
+
+    def limits(self, item: Item) -> bool:
+        """Return whether the item is in a part beside the question that restricts the results."""
+        return item.slot in _OF_LIMITS and any(part.has(item) for part in self._limiting)
+
     def _find_context(self) -> Sentence:
         """Return the nearest other sentence with a condition, if the question has no condition or refers back."""
         others = [each for each in self._all if each != self._whole and self._starts(_CONDITIONS, *each)]
@@ -216,10 +193,25 @@ class Scope(_Clauses):
         return _NOWHERE if self._slots else next(iter(others), _NOWHERE)
 
     def items(self) -> list[Item]:
-        """Return the items that state what is asked."""
+        """Return the items that state what is asked, without qualifiers before the first question word that do not
+        affect the question: "I don't know what …"."""
         ignored = self._introduction()
         mentioned = [item for item in self._items if item.start not in ignored]
         return [item for item in mentioned if self.question.has(item) or self._counts(item)]
+
+    def _introduction(self) -> set[int]:
+        """Return the positions of qualifiers before the first question word that do not affect the question."""
+        start, end = self.question
+        question = min(filter(self._asks, range(start, end)), default=start)
+        if self._starts(_CONDITIONS | _REQUEST_SLOTS, start, question):
+            return set()
+        qualifiers = [item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS]
+        return {item.start for item in qualifiers if start <= item.start and item.end <= question}
+
+    def _asks(self, at: int) -> bool:
+        """Return whether a question begins: with a question word, or as in "Good, and is it free?"."""
+        is_after_pause = self._word(at - 1) in (",", "and", "so", "but")
+        return self._word(at) in QUESTION_WORDS or (is_after_pause and self._word(at) in LISTS["denied verbs"])
 
     def _counts(self, item: Item) -> bool:
         """Return whether an item outside of the question counts."""
@@ -253,44 +245,25 @@ class Scope(_Clauses):
         return item.slot not in ("number", "version") or (is_of_product and not is_newest)
 
     def unknown(self) -> list[int]:
-        """Return the positions of unrecognised words that could state what is asked."""
-        parts = [self.question, self._context, self._preface] if self._is_context_open() else [self.question]
-        positions = {at for part in parts for at in range(*part)} - self._within
-        return [at for at in sorted(positions) if not self._is_ignored(at)]
-
-    def _is_context_open(self) -> bool:
-        """Return whether unrecognised words of the context count. In "Inkwell vs Typecas, what is the difference?", the
-        context names what is compared."""
-        is_description = self._points_back and not self._slots
-        is_open = self._context == self._preface or not self._states_request or is_description
+        """Return the positions of unrecognised words that could state what is asked. In "Inkwell vs Typecas, what is
+        the difference?", the context names what is compared. A label such as "task:" is not a condition."""
+        is_description = all((self._points_back, not self._slots))
+        is_open = any((self._context == self._preface, not self._states_request, is_description))
         is_compared = bool(self._starts({"answer"}, *self._context))
-        return is_compared or (is_open and "product" not in self._slots_of_context)
-
-    def _is_ignored(self, at: int) -> bool:
-        # A label such as "task:" is not a condition.
-        return self._tokens[at].is_mark or self._word(at) in IGNORED or self._word(at + 1) == ":"
-
-    def _introduction(self) -> set[int]:
-        """Return the positions of qualifiers before the first question word that do not affect the question: "I don't
-        know what …"."""
-        start, end = self.question
-        question = min([at for at in range(start, end) if self._asks(at)], default=start)
-        mentioned = self._starts(_CONDITIONS | _REQUEST_SLOTS, start, question)
-        qualifiers = (item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS)
-        return {item.start for item in qualifiers if not mentioned and start <= item.start and item.end <= question}
-
-    def _asks(self, at: int) -> bool:
-        """Return whether a question begins: with a question word, or as in "Good, and is it free?"."""
-        is_after_pause = self._word(at - 1) in (",", "and", "so", "but")
-        return self._word(at) in QUESTION_WORDS or (is_after_pause and self._word(at) in LISTS["denied verbs"])
+        has_open_context = any((is_compared, all((is_open, "product" not in self._slots_of_context))))
+        parts = [self.question, self._context, self._preface] if has_open_context else [self.question]
+        positions = {at for part in parts for at in range(*part)} - self._within
+        stating = [at for at in sorted(positions) if not self._tokens[at].is_mark and self._word(at + 1) != ":"]
+        return [at for at in stating if self._word(at) not in IGNORED]
 
     def opening(self) -> set[int]:
         """Return the positions of the words before the first word that states what is asked for, such as "Please
         disclose …"."""
-        return {at for part in (self.question, self._context) for at in range(part.start, self._request_start(part))}
-
-    def _request_start(self, part: Sentence) -> int:
-        if self._word(part.start) in LISTS["denied verbs"]:
-            return part.start  # The words of a yes/no question are no opening: "Was the crash at start fixed?"
-        requests = [at - 2 for at in self._starts(_REQUEST_SLOTS, *part)]
-        return min([*requests, *(at for at in range(*part) if self._word(at) in QUESTION_WORDS)], default=part.start)
+        positions: set[int] = set()
+        for part in (self.question, self._context):
+            # The words of a yes/no question are no opening: "Was the crash at start fixed?"
+            if self._word(part.start) not in LISTS["denied verbs"]:
+                requests = [at - 2 for at in self._starts(_REQUEST_SLOTS, *part)]
+                requests += [at for at in range(*part) if self._word(at) in QUESTION_WORDS]
+                positions |= {*range(part.start, min(requests, default=part.start))}
+        return positions
