@@ -245,7 +245,7 @@ async def open_shop(
     """Open the service over the existing database at the address. Its own tables are in the same database if
     `is_shared` is set, and in a SQLite file in the folder otherwise."""
     folder = folder / "data"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     async with AsyncExitStack() as stack:
         master = load_master_key(None, None, folder)
         own_url = url if is_shared else f"sqlite:///{folder / 'own.sqlite'}"

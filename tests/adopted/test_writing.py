@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.declare import Bool, Date, Declared, Grant, Model, Module, Moment, Money, Ref, Table, Text
+from countersign.declare import Bool, Date, Grant, Model, Module, Moment, Money, Ref, Table, Text
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import ConnectedSession
 from countersign.kernel.errors import Refused
@@ -21,7 +21,7 @@ from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, open_shop
-from tests.declare.planting import model
+from tests.adopted.writable import writable_registry
 from tests.servers.postgres import Cluster
 
 KEY = "6f1f0b9e-6d0c-4c5e-9d57-3f0f6b0d2a11"
@@ -33,18 +33,6 @@ CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER 
     'BEGIN INSERT INTO log VALUES (new.first_name); new.visits := new.visits + 1; RETURN new; END';
 CREATE TRIGGER note_change BEFORE UPDATE OF visits ON customer FOR EACH ROW EXECUTE FUNCTION note_change();
 """
-
-
-def _writable() -> Registry:
-    models = [_with_writable_table(each, each.declared) for each in MODULE.models]
-    return Registry(
-        [base_models.MODULE, Module("shop", version="1.0.0", models=tuple(models), search_path=("public",))]
-    )
-
-
-def _with_writable_table(model_class: type[Model], declared: Declared) -> type[Model]:
-    assert declared.table is not None
-    return model(model_class.__name__, declared.fields, table=replace(declared.table, writable=True))
 
 
 @pytest.fixture
@@ -63,7 +51,7 @@ async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> 
         connection.execute(f"GRANT INSERT ({columns}), UPDATE ({columns}) ON customer TO {role}".encode())
         connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO {role}".encode())
         connection.execute(f'GRANT INSERT, UPDATE ON "Orders", line TO {role}'.encode())
-    async with open_shop(url, tmp_path, _writable(), is_shared=True) as opened:
+    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
         yield opened
 
 
@@ -214,7 +202,7 @@ async def test_statements_on_our_tables_after_an_update_find_our_schema(shop: Sh
         timeout = await transaction.fetch("SHOW lock_timeout")
     await shop.inside.value(root, "customer", "update", id=record["id"], visits=8)
 
-    assert [tuple(row) for row in (*path, *timeout)] == [('"records"',), ("10s",)]
+    assert [tuple(row) for row in (*path, *timeout)] == [('"records", pg_temp',), ("10s",)]
     assert len(await _entries(shop)) == 1
 
 
@@ -522,7 +510,7 @@ async def test_settings_that_a_trigger_changes_do_not_stay_on_the_connection(sho
     paths = {(await database.fetch("SHOW search_path"))[0][0] for _ in range(20)}
     timeouts = {(await database.fetch("SHOW lock_timeout"))[0][0] for _ in range(20)}
 
-    assert (paths, timeouts) == ({'"records"'}, {"10s"})
+    assert (paths, timeouts) == ({'"records", pg_temp'}, {"10s"})
 
 
 async def test_a_plan_whose_approval_lacks_a_privilege_is_refused_in_words(shop: Shop, proposer: Proposer) -> None:

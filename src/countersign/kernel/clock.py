@@ -63,8 +63,7 @@ def later(instant: Instant, *, seconds: float) -> Instant:
 
 def rfc3339(instant: Instant) -> str:
     """Return the moment as RFC 3339 text in UTC, with milliseconds: 2026-11-20T22:13:00.123Z."""
-    moment = _EPOCH + timedelta(microseconds=instant)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant % SECOND // 1000:03d}Z"
+    return to_datetime(instant).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def rfc3339_or_none(instant: Instant | None) -> str | None:
@@ -75,6 +74,11 @@ def rfc3339_or_none(instant: Instant | None) -> str | None:
 def http_date() -> str:
     """Return the machine's time, also in a `fixed` block, in the format of the Date header (RFC 9110 §5.6.7)."""
     return format_datetime(datetime.now(UTC), usegmt=True)
+
+
+def to_datetime(instant: Instant) -> datetime:
+    """Return the instant as a datetime in UTC."""
+    return _EPOCH + timedelta(microseconds=instant)
 
 
 def from_datetime(moment: datetime) -> Instant:

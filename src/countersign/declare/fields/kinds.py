@@ -142,7 +142,7 @@ class Moment(Field):
     def show(self, stored: Stored) -> object:
         """Return an RFC 3339 text in UTC with milliseconds."""
         moment = _EPOCH + timedelta(microseconds=int(stored or 0))
-        return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+        return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
     def schema(self) -> Mapping[str, Any]:
         """Return the schema of a string with the format date-time."""

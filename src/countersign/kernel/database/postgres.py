@@ -67,6 +67,7 @@ class PostgresTransaction:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.actions: list[Callable[[], None]] = []
+        self.uses_connected_tables = False
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows, including changes of this transaction."""
@@ -130,6 +131,7 @@ class PostgresTransaction:
 
     async def fetch_connected(self, session: ConnectedSession, statement: str, *values: Value) -> list[Row]:
         """Run one statement on tables of others (see `postgres_outside_tables.fetch`)."""
+        self.uses_connected_tables = True
         return await postgres_outside_tables.fetch(self._connection, session, statement, values)
 
 
@@ -298,7 +300,8 @@ async def open_postgres(
     """
     settings = {
         "application_name": APPLICATION,
-        "search_path": '"' + schema.replace('"', '""') + '"',
+        # Otherwise a temporary table, which a trigger of others may create, would be found in place of ours.
+        "search_path": '"' + schema.replace('"', '""') + '", pg_temp',
         "default_transaction_read_only": "on",
         "lock_timeout": str(LOCK_WAIT_MS),
         "idle_in_transaction_session_timeout": "60000",
@@ -355,6 +358,8 @@ async def _commit(connection: Connection, transaction: PostgresTransaction) -> N
     try:
         tag = await connection.execute("COMMIT")
     except ERRORS as error:
+        if transaction.uses_connected_tables:
+            postgres_outside_tables.refuse_commit(error)
         refuse(error)
     if tag != "COMMIT":
         # A statement failed, and the block ignored the exception, so nothing can be committed.

@@ -12,7 +12,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.database import read_only
 from countersign.kernel.database.port import ConnectedSession, Row, Value
 from countersign.kernel.database.postgres_connection import Connection
-from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
+from countersign.kernel.errors import InvalidRequest, Unavailable, disk_full, is_disk_full
 
 LOCK_WAIT_MS = 2_000
 STATEMENT_MS = 10_000
@@ -44,6 +44,19 @@ async def fetch(
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError) as error:
         _refuse(error, is_writing=not statement.startswith("SELECT") or statement.endswith(_LOCKS))
     return rows
+
+
+def refuse_commit(error: BaseException) -> NoReturn:
+    """Raise the refusal for an error of COMMIT, which a deferred trigger of these tables may cause.
+
+    Raises:
+        InvalidRequest: a trigger refused the transaction.
+        Unavailable: the database cannot answer now.
+    """
+    try:
+        _refuse(error, is_writing=True)
+    except read_only.ConnectedRefusal:
+        raise InvalidRequest(read_only.REFUSED) from None
 
 
 def _begin(search_path: Sequence[str]) -> str:

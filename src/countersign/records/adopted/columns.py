@@ -5,7 +5,7 @@ A statement on an existing table is built from the expressions here. All names a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -14,6 +14,8 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.fields.kinds import LARGEST
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.declare.table import quoted, relation_names
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Dialect
 from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.database.table_fingerprints import TableId
@@ -51,6 +53,23 @@ SELECT name, type, pk = 1 AND upper(type) = 'INTEGER'
     AND NOT EXISTS (SELECT 1 FROM pragma_table_list($1) WHERE wr)
     AND NOT EXISTS (SELECT 1 FROM pragma_index_list($1) WHERE origin = 'pk')
 FROM pragma_table_xinfo($1)
+"""
+# Rows of foreign tables do not commit with ours, and a trigger of a view may return a row that it has not written.
+_POSTGRES_UNWRITABLE = """
+SELECT n.nspname, c.relname
+FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE (n.nspname, c.relname) IN (
+        SELECT named.s, named.t FROM jsonb_to_recordset($1::text::jsonb) AS named (s text, t text)
+    )
+    AND (c.relkind NOT IN ('r', 'p') OR EXISTS (
+        WITH RECURSIVE parts (part) AS (
+            SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent = c.oid
+            UNION
+            SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN parts ON i.inhparent = parts.part
+        )
+        SELECT FROM parts JOIN pg_catalog.pg_class AS f ON f.oid = parts.part AND f.relkind = 'f'
+    ))
 """
 _HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i'"
 _ENCODING = "SELECT current_setting('server_encoding')"
@@ -122,6 +141,13 @@ async def _postgres_types(database: ExistingDatabase, relations: frozenset[str])
         if is_readable:
             types[names[schema, table]][column] = ColumnType(type_schema, type_name, is_enum=is_enum, scale=scale)
     return types
+
+
+async def unwritable(database: ExistingDatabase, relations: frozenset[str]) -> frozenset[str]:
+    """Return the relations of PostgreSQL that cannot be written in one transaction with the audit entry."""
+    names = {schema_and_table(each): each for each in relations}
+    listed = msgspec.json.encode([{"s": each[0], "t": each[1]} for each in names]).decode()
+    return frozenset(names[schema, table] for schema, table in await database.scan(_POSTGRES_UNWRITABLE, listed))
 
 
 async def folds_unicode(database: ExistingDatabase) -> bool:
@@ -369,6 +395,13 @@ def decimal_terms(dialect: Dialect, column: str, placeholder: str) -> tuple[str,
     return f"CAST({column} AS REAL)", f"CAST({placeholder} AS REAL)"
 
 
+def row_hash(types: ColumnTypes, alias: str) -> str:
+    """Return the expression of PostgreSQL for a hash of the row. It also changes with values that a field does not
+    show, such as those of a Select that have no option of their own."""
+    columns = ", ".join(f"{alias}.{quoted(name)}" for name in types)
+    return f'pg_catalog.hashtextextended(ROW({columns})::text COLLATE "C", 0)'
+
+
 def written_key(type_: ColumnType, placeholder: str) -> str:
     """Return the expression for a value of a key to write to a column of PostgreSQL. The database refuses a label that
     has been renamed."""
@@ -397,7 +430,10 @@ def _excess_decimals(type_: ColumnType, number: str) -> str | None:
 
 
 def written_operand(field: Field, value: Stored) -> Stored:
-    """Return the value that `written_value` converts. The value of a select is the one that the database has for it."""
+    """Return the value that `written_value` converts. The value of a select is the one that the database has for it,
+    and an instant is a text, because a number would have to be multiplied by an interval, which rounds."""
+    if isinstance(field, Moment):
+        return clock.to_datetime(Instant(cast("int", value))).isoformat()
     if not isinstance(field, Select) or not field.values:
         return value
     return next(str(each) for each, option in field.values.items() if option == value)
@@ -413,7 +449,7 @@ def _converted(type_: ColumnType, field: Field, placeholder: str) -> str:
     if isinstance(field, Bool):
         return f"({placeholder}::bigint = 1)" if type_.name == "bool" else f"{placeholder}::bigint"
     if isinstance(field, Moment):
-        instant = f"('epoch'::timestamptz + {placeholder}::bigint * '1 microsecond'::interval)"
+        instant = f"{placeholder}::text::timestamptz"
         return f"({instant} AT TIME ZONE {literal(field.zone)})" if type_.name == "timestamp" else instant
     if isinstance(field, Money):
         return f"({placeholder}::bigint::numeric / {10**field.scale}::numeric)"

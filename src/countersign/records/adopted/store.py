@@ -111,7 +111,11 @@ async def stores(
 
     async def read_tables() -> dict[str, AdoptedTable | str]:
         types = await columns.types_of(database, relations)
-        return {name: _table(database.dialect, each, types, secret) for name, each in models.items()}
+        unwritable = await columns.unwritable(database, relations) if is_shared else frozenset[str]()
+        return {
+            name: _unwritable_reason(each, unwritable) or _table(database.dialect, each, types, secret)
+            for name, each in models.items()
+        }
 
     tables = AdoptedTables(database.dialect, {}, await columns.folds_unicode(database), await columns.is_utf8(database))
     suspensions = Suspensions(database, models, read_tables, tables.by_model)
@@ -119,6 +123,17 @@ async def stores(
     sessions = Sessions(registry.session, _search_path(registry))
     store = AdoptedStore(database, tables, secret, suspensions, sessions, is_shared=is_shared)
     return dict.fromkeys(models, store)
+
+
+def _unwritable_reason(model: Declared, unwritable: frozenset[str]) -> str | None:
+    """Return why people cannot write the table of a model that says they can, with the remedy, or None."""
+    table = model.table
+    if table is None or not table.writable or table.relation not in unwritable:
+        return None
+    return (
+        f"{model.source}: {model.name}: {table.relation} is a view or a foreign table, or has a foreign partition, and "
+        "does not change in one transaction with the audit entry: take writable out"
+    )
 
 
 def _table(

@@ -86,6 +86,7 @@ class AdoptedWriter:
         records = await self._records(run, reader, text, parameters)
         if not records:
             raise no_such_record()
+        _require_one(model, records)
         (record,) = records
         return replace(record, value_ids=await self._value_ids(run, model, record.id, record.values))
 
@@ -226,19 +227,18 @@ class AdoptedWriter:
         completed = reader.completed(reader.decoded(rows, 0), 0, ())
         names = reader.names[2:]
         return [
-            StoredRecord(row[0], row[1], 0, dict(zip(names, row[2:], strict=True)), {})
+            StoredRecord(row[0], row[1] ^ (row[-1] & _REVISIONS), 0, dict(zip(names, row[2:-1], strict=True)), {})
             for row in completed
             if row[0] is not None
         ]
 
     async def _written(self, run: Run, reader: AdoptedReader, text: str, parameters: Parameters) -> StoredRecord:
         records = await self._records(run, reader, text, parameters)
-        if len(records) > 1:
-            raise BadInput(f"{reader.view.model.name}: several rows of its table have this key: correct the key")
+        _require_one(reader.view.model, records)
         if not records and text.startswith("DELETE"):
             raise BadInput(_KEPT)
         if not records:
-            # A policy hides the row.
+            # A policy hides the row, or a trigger or rule has not written it.
             raise BadInput(read_only.REFUSED)
         return records[0]
 
@@ -392,14 +392,20 @@ class AdoptedWriter:
 
 
 class _StoredReader(AdoptedReader):
-    """Reads the records with all their fields, and with refs to records that the caller may not see."""
+    """Reads the records with all their fields, with refs to records that the caller may not see, and with the hash of
+    the row."""
 
     def scope(self, parameters: Parameters) -> AdoptedScope:
         """Return the table as part of a statement."""
         return super().scope(parameters).without_view()
 
+    def columns(self, scope: Scope) -> list[str]:
+        """Return the expressions to select."""
+        return [*super().columns(scope), columns.row_hash(self._table.types, scope.alias)]
+
 
 _ALL = View({})
+_REVISIONS = (1 << 48) - 1
 
 
 def _is_equal(stored: Stored, given: Stored) -> bool:
@@ -414,6 +420,11 @@ def _number(text: str) -> object:
         return Decimal(text)
     except InvalidOperation:
         return text
+
+
+def _require_one(model: Declared, records: Sequence[StoredRecord]) -> None:
+    if len(records) > 1:
+        raise BadInput(f"{model.name}: several rows of its table have this key: correct the key")
 
 
 def _all_fields(model: Declared) -> ModelView:

@@ -1,10 +1,11 @@
 """Checks the preconditions for writing a record: guards, row conditions, locks, the revision, and rules."""
 
+import decimal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from countersign.declare import TODAY, Declared, Field, FieldOf, Ref, Where
+from countersign.declare import TODAY, Decimal, Declared, Field, FieldOf, Ref, Where
 from countersign.declare.fields.field import Stored
 from countersign.declare.model import computed
 from countersign.records.access.people import folded
@@ -26,7 +27,8 @@ _RANGES: Mapping[str, Callable[[int], bool]] = {
 
 def is_met(model: Declared, values: Mapping[str, Stored], condition: Where) -> bool:
     """Return whether the stored values meet the condition. The comparison is the same as in a filter."""
-    field, stored_value = field_named(model, condition.field), values.get(condition.field)
+    field = field_named(model, condition.field)
+    stored_value = _comparable(field, values.get(condition.field))
     if condition.operator == "is_null":
         return (stored_value is None) == condition.value
     if condition.operator == "ne":
@@ -43,12 +45,21 @@ def is_met(model: Declared, values: Mapping[str, Stored], condition: Where) -> b
     return _RANGES[condition.operator](_compared(field, stored_value, operand))
 
 
-def _stored_operand(field: Field, value: object) -> Stored:
-    return field.operand(today() if value is TODAY else value)
+def _stored_operand(field: Field, value: object) -> Stored | decimal.Decimal:
+    return _comparable(field, field.operand(today() if value is TODAY else value))
 
 
-def _compared(field: Field, stored_value: Stored, right: Stored) -> int:
-    stored_value, right = field.rank(stored_value), field.rank(right)
+def _comparable(field: Field, value: Stored) -> Stored | decimal.Decimal:
+    """Return the value with a decimal number as a number, because the texts 10.0 and 10.00 differ, and 10 sorts before
+    9."""
+    return decimal.Decimal(value) if isinstance(field, Decimal) and isinstance(value, str) else value
+
+
+def _compared(field: Field, stored_value: Stored | decimal.Decimal, right: Stored | decimal.Decimal) -> int:
+    if isinstance(stored_value, decimal.Decimal) and isinstance(right, decimal.Decimal):
+        # PostgreSQL sorts NaN after all numbers.
+        return 1 if stored_value.is_nan() else int(stored_value.compare(right))
+    stored_value, right = field.rank(cast("Stored", stored_value)), field.rank(cast("Stored", right))
     if isinstance(stored_value, int) and isinstance(right, int):
         return (stored_value > right) - (stored_value < right)
     return (str(stored_value) > str(right)) - (str(stored_value) < str(right))
