@@ -89,6 +89,7 @@ class Scene:
         """Return a well-formed request of the caller to the route, about the product with this slug."""
         path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
         path = path.replace("{channel}", "stable").replace("{slug}", "north").replace("{collection_id}", "none")
+        path = path.replace("{session_id}", "none")
         for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{webhook_id}", "{event_id}"):
             path = path.replace(name, "0" * 64)
         request_options: dict[str, Any] = {"params": QUERIES.get(key(route))}

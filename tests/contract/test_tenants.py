@@ -149,6 +149,10 @@ PERSONAL_ROUTE_SCOPES = {
     # For people with a role, and for tokens with admin:org (see tests/store/statistics/test_statistics.py).
     ("GET", "/org/stats"): None,
     ("GET", "/org/stats.csv"): None,
+    # Only for browser sessions (see tests/store/personal/test_sessions.py).
+    ("GET", "/me/sessions"): None,
+    ("DELETE", "/me/sessions"): None,
+    ("DELETE", "/me/sessions/{session_id}"): None,
     ("GET", "/auth/me"): None,
     ("POST", "/jobs"): None,
     ("GET", "/jobs"): None,

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import httpx
 
 from countersign.kernel import clock
+from countersign.kernel.security import secrets
 from countersign.store import library
-from countersign.store.auth import organisations, people, queries, tokens
+from countersign.store.auth import organisations, people, queries, sessions, tokens
 from countersign.store.auth.oauth import clients
 from countersign.store.catalog import projection
 from countersign.store.context import Store
@@ -47,6 +48,16 @@ class World:
         person = await queries.person_with_email(self.store.database, email)
         assert person is not None
         return tokens.issue(self.store, person.id, tokens.FIRST_PARTY, frozenset(scope.split()))
+
+    async def session_token(self, email: str) -> str:
+        """Sign an existing person in, and return a token of the session, with all rights of the person."""
+        person = await queries.person_with_email(self.store.database, email)
+        assert person is not None
+        async with self.store.database.transaction() as transaction:
+            session_hash = secrets.digest(await sessions.start(transaction, person.id, 3600))
+        session = await queries.session(self.store.database, session_hash)
+        assert session is not None
+        return tokens.issue_in_session(self.store, session, session_hash, frozenset())[0]
 
     async def client_token(self, slug: str, scope: str = ALL_SCOPES) -> str:
         """Create an OAuth client of the organisation, and return a token of it."""

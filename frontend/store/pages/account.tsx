@@ -1,9 +1,10 @@
-// The account page: who is signed in, what they publish for, and how the pages look in this browser.
+// The account page: who is signed in and where, what they publish for, and how the pages look in this browser.
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
 import { LanguageSwitch, ThemeSwitch } from "../../shared/components/shell";
 import { translator } from "../../shared/i18n";
+import { Sessions } from "../account/sessions";
 import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
 import { ownPlaces, SettingsArea } from "../settings_area";
@@ -42,6 +43,7 @@ export function Account() {
           ))}
         </ul>
         <Organisations />
+        <Sessions />
       </RequireSignIn>
       <section class="panel-box setting-panel" aria-labelledby="appearance">
         <h2 id="appearance">{t("appearance")}</h2>

@@ -46,6 +46,11 @@ def derived_uuid(namespace: str, name: str) -> str:
     return str(uuid.uuid5(uuid.UUID(namespace), name))
 
 
+def uuid_of(data: bytes) -> str:
+    """Return 16 bytes in the shape of a UUID."""
+    return str(uuid.UUID(bytes=data))
+
+
 def is_uuid(text: str) -> bool:
     """Return whether the text has the 8-4-4-4-12 hexadecimal shape of a UUID."""
     return _UUID.fullmatch(text) is not None

@@ -38,6 +38,7 @@ from countersign.store.jobs import queries as job_table
 from countersign.store.jobs import routes as jobs
 from countersign.store.jobs.job_types import AnyJobType
 from countersign.store.personal import collections, follows, notifications
+from countersign.store.personal import sessions as own_sessions
 from countersign.store.redeem import codes
 from countersign.store.redeem import routes as redeem
 from countersign.store.releases import artifacts as builds
@@ -74,6 +75,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *follows.ROUTES,
     *collections.ROUTES,
     *notifications.ROUTES,
+    *own_sessions.ROUTES,
     *redeem.ROUTES,
     *batch.ROUTES,
     *jobs.routes(JOB_TYPES),
@@ -200,7 +202,8 @@ async def maintained(store: Store) -> AsyncGenerator[None]:
 async def run_maintenance(store: Store) -> None:
     """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records, sessions, external codes
     and tokens, mailed links, registrations, dynamic OAuth clients, keys, webhook deliveries and data sets of the
-    sandbox; count redemptions by day and rank products by downloads; record the last uses of agents and keys."""
+    sandbox; count redemptions by day and rank products by downloads; record the last uses of agents, keys and
+    sessions."""
     # Record the uses first, so that no recently used key is removed.
     await _record_uses(store)
     await chunk_gc.sweep(store)
@@ -238,10 +241,11 @@ async def end_all_access(transaction: Transaction, master: MasterKey) -> None:
 
 
 async def _record_uses(store: Store) -> None:
-    """Record the last uses of agents and clients that this worker has seen."""
+    """Record the last uses of agents, clients, keys and sessions that this worker has seen."""
     last_uses = store.uses.take()
     if last_uses:
         async with store.database.transaction() as transaction:
             await registrations.record_uses(transaction, last_uses)
             await consents.record_uses(transaction, last_uses)
             await api_keys.record_uses(transaction, last_uses)
+            await queries.record_session_uses(transaction, last_uses)

@@ -21,8 +21,8 @@ MAX_GRANTS = 100_000
 
 
 class LastUses:
-    """The last use of each grant (registration, consent or API key) in one worker, since the last `take`. A worker that
-    is killed loses these uses, which are informational only."""
+    """The last use of each grant (registration, consent, API key or session) in one worker, since the last `take`. A
+    worker that is killed loses these uses, which are informational only."""
 
     def __init__(self) -> None:
         self._uses: dict[str, Instant] = {}

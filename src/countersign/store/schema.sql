@@ -68,8 +68,9 @@ CREATE TABLE session (
     person_id TEXT NOT NULL REFERENCES person (id),
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL
-);
+, browser TEXT, system TEXT, seen_at BIGINT);
 CREATE INDEX session_by_expiry ON session (expires_at);
+CREATE INDEX session_by_person ON session (person_id);
 
 CREATE TABLE setup_link (
     token_hash BLOB PRIMARY KEY,

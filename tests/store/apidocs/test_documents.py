@@ -202,7 +202,8 @@ async def test_bodies_that_work_are_valid_by_the_description(description: dict[s
 
 
 async def test_answers_are_valid_by_the_description(world: World, description: dict[str, Any]) -> None:
-    owner = await world.person("owner@north.example", north="owner")
+    await world.person("owner@north.example", north="owner")
+    owner = await world.session_token("owner@north.example")
     product = await world.product("north", "one", tags=["a"])
     await world.grant("owner@north.example", product)
     released = {"version": "1.0", "channel": "beta", "notes_only": True}

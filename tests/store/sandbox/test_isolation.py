@@ -47,6 +47,8 @@ WRITES: dict[tuple[str, str], int | str] = {
     ("DELETE", "/me/collections/{collection_id}/items/{id}"): 404,
     ("DELETE", "/me/collections/{collection_id}"): 404,
     ("POST", "/me/notifications/seen"): 204,
+    ("DELETE", "/me/sessions"): 403,
+    ("DELETE", "/me/sessions/{session_id}"): 403,
     ("POST", "/codes"): 201,
     ("POST", "/codes/{batch_id}/revoke"): 404,
     ("PUT", "/org"): 200,
@@ -105,6 +107,7 @@ def request_of(name: tuple[str, str], slug: str) -> tuple[str, dict[str, Any]]:
         "{webhook_id}",
         "{event_id}",
         "{collection_id}",
+        "{session_id}",
         "{slug}",
     ):
         path = path.replace(parameter, "0" * 64)

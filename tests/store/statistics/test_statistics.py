@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from countersign.kernel import clock
-from countersign.kernel.security import secrets
-from countersign.store.auth import queries, sessions, tokens
+from countersign.store.auth import queries
 from countersign.store.statistics import counts
 from tests.store.catalog.test_lists import walk_pages
 from tests.store.personal.test_follows import publish
@@ -208,18 +207,6 @@ async def test_the_export_has_the_same_numbers(world: World, owner: str) -> None
     ]  # fmt: skip
 
 
-async def session_token(world: World, email: str) -> str:
-    """Return a token of a person's session, with all rights of the person."""
-    store = world.store
-    person = await queries.person_with_email(store.database, email)
-    assert person is not None
-    async with store.database.transaction() as transaction:
-        session_hash = secrets.digest(await sessions.start(transaction, person.id, 3600))
-    session = await queries.session(store.database, session_hash)
-    assert session is not None
-    return tokens.issue_in_session(store, session, session_hash, frozenset())[0]
-
-
 async def test_only_owners_and_clients_of_the_organisation_read_statistics(world: World, owner: str) -> None:
     publisher = await world.person("p@north.example", north="publisher")
     viewer = await world.person("v@north.example", north="viewer")
@@ -230,7 +217,7 @@ async def test_only_owners_and_clients_of_the_organisation_read_statistics(world
     allowed_answers = [await world.call("GET", "/org/stats", token) for token in (owner, client)]
     path = "/org/stats?org=north"
     refused_answers = [await world.call("GET", path, token) for token in (publisher, viewer, stranger, narrow)]
-    in_session = [await session_token(world, f"{name}@north.example") for name in ("owner", "p", "v")]
+    in_session = [await world.session_token(f"{name}@north.example") for name in ("owner", "p", "v")]
     statuses = [(await world.call("GET", path, token)).status_code for token in in_session]
 
     assert [response.status_code for response in allowed_answers] == [200, 200]

@@ -119,6 +119,8 @@ NAMED: Mapping[str, object] = {
     "If-Match": '"9f86d081884c7d659a2feaa0"',
     "If-Range": '"9f86d081884c7d659a2feaa0"',
     "Last-Event-ID": "7",
+    "browser": "Firefox",
+    "system": "Linux",
     "Range": "bytes=0-1023",
     "Content-Range": "bytes 0-1023/4096",
     "Prefer": "wait=5",

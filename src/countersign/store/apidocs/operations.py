@@ -34,6 +34,7 @@ IN_PATH: Mapping[str, tuple[Document, str]] = {
         "The slug of an organisation.",
     ),
     "collection_id": (_UUID, "The id of a collection."),
+    "session_id": (_UUID, "The id of a session."),
     "job_id": (_UUID, "The job's id."),
     "version": ({"type": "string", "minLength": 1}, "The release's version."),
     "channel": ({"type": "string", "enum": ["stable", "beta", "nightly", "alpha"]}, "The channel."),

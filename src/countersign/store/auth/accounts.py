@@ -213,11 +213,13 @@ async def require_unused(store: Store, token: str) -> EmailLink:
     return link
 
 
-async def redeem_link(store: Store, token: str, password_hash: str, first_proof: OnFirstProof) -> OpenedSession:
+async def redeem_link(
+    store: Store, token: str, password_hash: str, first_proof: OnFirstProof, user_agent: str | None = None
+) -> OpenedSession:
     """Mark the link as used, set the password, and open a session. If calls are concurrent, exactly one succeeds.
 
     The person is created if no person has the address. Sessions that were opened with an old password end.
-    `first_proof` is called if the address was not proven before.
+    `first_proof` is called if the address was not proven before. `user_agent` is the header of the browser.
 
     Raises:
         EmailLinkSpent: the link can no longer be used; nothing changes.
@@ -230,7 +232,7 @@ async def redeem_link(store: Store, token: str, password_hash: str, first_proof:
         if is_first:
             await first_proof(transaction, person_id)
         await people.set_password(transaction, person_id, password_hash)
-        session = await sessions.start(transaction, person_id, store.settings.session_ttl_s)
+        session = await sessions.start(transaction, person_id, store.settings.session_ttl_s, user_agent)
     return OpenedSession(session, link.return_to)
 
 
@@ -341,7 +343,8 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
             covers = await sign_in_pages.newest_covers(store)
             error = f"{refused.detail}. {refused.remedy}"
             return sign_in_pages.prove(token, link.email, error, refused.status, covers=covers)
-        proven_person = await redeem_link(store, token, password_hash, first_proof)
+        user_agent = call.headers.get("user-agent")
+        proven_person = await redeem_link(store, token, password_hash, first_proof, user_agent)
     except EmailLinkSpent as refused:
         return sign_in_pages.expired_link(refused.status)
     # End the previous session of this browser, because it may belong to another person.

@@ -6,7 +6,7 @@ from countersign.kernel.http.request import Headers
 from countersign.kernel.http.routing import Route
 from countersign.kernel.security.jose import InvalidToken
 from countersign.kernel.security.secrets import digest
-from countersign.store.auth import api_keys, tokens
+from countersign.store.auth import api_keys, queries, tokens
 from countersign.store.auth.callers import Caller, anonymous
 from countersign.store.context import PREFIX, Store
 
@@ -171,6 +171,8 @@ class Authenticator:
     def _note(self, caller: Caller) -> None:
         if caller.through is not None:
             self._store.uses.note(caller.through)
+        if caller.session is not None:
+            self._store.uses.note(queries.SESSION_PREFIX + caller.session.hex())
 
     def admit(self, caller: Caller, scope: str | None) -> None:
         """Check that the caller may use a route that requires this scope. Without a scope, any credential is enough.

@@ -19,7 +19,8 @@ class Caller:
     `orgs` maps each organisation's id to the scopes that the caller has in the organisation, according to both role and
     token. `scopes` contains the scopes of the token, or None for a person's own session, which needs no scopes.
     `through` is the id of the registration or consent by which an agent or client acts for the person.
-    `granted_quota` replaces the quota of the caller's kind.
+    `granted_quota` replaces the quota of the caller's kind. `session` is the hash of the browser session that the token
+    belongs to.
     """
 
     kind: Literal["anonymous", "person", "client", "agent", "key"]
@@ -29,6 +30,7 @@ class Caller:
     email: str | None = None
     through: str | None = None
     granted_quota: str | None = None
+    session: bytes | None = None
 
     @property
     def key(self) -> str:

@@ -1,5 +1,6 @@
 """Queries of organisations, people, memberships, clients and sessions."""
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -73,6 +74,10 @@ class Grant(NamedTuple):
 PRE_CLAIM = frozenset({"read:products", "read:releases"})
 CONSENT_PREFIX = "con_"
 DYNAMIC_PREFIX = "cdc_"
+SESSION_PREFIX = "ses_"
+"""The prefix of the id under which the last use of a session is recorded. The hash of its token follows."""
+SEEN_EVERY_S = 3_600
+"""The last use of a session is written at most once within this time."""
 UNUSED_CLIENT_S = 30 * 86_400
 """A dynamic client is removed if no person allows it within this time."""
 
@@ -133,11 +138,20 @@ INSERT_CLIENT = """
     ON CONFLICT DO NOTHING
 """
 DELETE_CLIENT = "DELETE FROM oauth_client WHERE id = $1 AND org_id = $2"
-INSERT_SESSION = "INSERT INTO session (token_hash, person_id, created_at, expires_at) VALUES ($1, $2, $3, $4)"
+INSERT_SESSION = """
+    INSERT INTO session (token_hash, person_id, created_at, expires_at, browser, system, seen_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $3)
+"""
 SESSION = "SELECT person_id, expires_at, created_at FROM session WHERE token_hash = $1 AND expires_at > $2"
 DELETE_SESSION = "DELETE FROM session WHERE token_hash = $1"
 DELETE_OLD_SESSIONS = "DELETE FROM session WHERE expires_at <= $1"
 DELETE_SESSIONS_OF = "DELETE FROM session WHERE person_id = $1"
+SET_SEEN_AT = "UPDATE session SET seen_at = $2 WHERE token_hash = $1 AND (seen_at IS NULL OR seen_at <= $3)"
+# The id of a session is the first half of the hash of its token.
+DELETE_OWN_SESSION = """
+    DELETE FROM session WHERE person_id = $1 AND substr(token_hash, 1, 16) = $2 AND expires_at > $3
+"""
+DELETE_OTHER_SESSIONS = "DELETE FROM session WHERE person_id = $1 AND token_hash <> $2"
 DELETE_EVERY_SESSION = "DELETE FROM session"
 NEWEST_PUBLIC_PRODUCTS = "SELECT slug FROM product WHERE status = 'public' ORDER BY id DESC LIMIT $1"
 IS_REVOKED = "SELECT 1 FROM revoked_token WHERE jti = $1"
@@ -215,6 +229,28 @@ async def session(reader: Reader, token_hash: bytes) -> Session | None:
     """The session of this token, until it expires."""
     row = await reader.fetch_one(SESSION, token_hash, clock.now())
     return None if row is None else Session(*row)
+
+
+async def end_own_session(transaction: Transaction, person_id: str, session_id: bytes) -> bool:
+    """End a session of the person on every worker. Return False if the person has no session with this id."""
+    if not await transaction.run(DELETE_OWN_SESSION, person_id, session_id, clock.now()):
+        return False
+    await versions.bump(transaction, "identity")
+    return True
+
+
+async def end_other_sessions(transaction: Transaction, person_id: str, kept_hash: bytes) -> None:
+    """End all sessions of the person except one, on every worker."""
+    if await transaction.run(DELETE_OTHER_SESSIONS, person_id, kept_hash):
+        await versions.bump(transaction, "identity")
+
+
+async def record_session_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
+    """Store when sessions were last used, unless a use within the last hour is stored; other ids are skipped."""
+    for use_id, used_at in uses.items():
+        if use_id.startswith(SESSION_PREFIX):
+            token_hash = bytes.fromhex(use_id.removeprefix(SESSION_PREFIX))
+            await transaction.run(SET_SEEN_AT, token_hash, used_at, clock.later(used_at, seconds=-SEEN_EVERY_S))
 
 
 async def forget_old_sessions(transaction: Transaction) -> int:

@@ -39,7 +39,9 @@ async def sign_in(call: StoreRequest[SignInQuery, SignInForm]) -> Response:
     sessions.require_same_origin(call.context, call.headers)
     return_to = sign_in_pages.local_path(call.body.return_to)
     try:
-        token = await sessions.sign_in(call.context, call.body.email, call.body.password)
+        token = await sessions.sign_in(
+            call.context, call.body.email, call.body.password, call.headers.get("user-agent")
+        )
     except sessions.WrongCredentials as refused:
         covers = await sign_in_pages.newest_covers(call.context)
         return sign_in_pages.sign_in(return_to, refused.detail, refused.status, call.body.email, covers=covers)

@@ -15,7 +15,7 @@ from countersign.kernel.http.rate_limit import RateLimited
 from countersign.kernel.http.request import Headers
 from countersign.kernel.security import passwords, secrets
 from countersign.store import scopes
-from countersign.store.auth import queries, tokens
+from countersign.store.auth import devices, queries, tokens
 from countersign.store.auth.authentication import unauthenticated
 from countersign.store.auth.schemas import TokenResponse
 from countersign.store.context import Store
@@ -132,8 +132,9 @@ def require_secure(store: Store) -> None:
         raise InsecureSignIn("sign-in requires https")
 
 
-async def sign_in(store: Store, email: str, password: str) -> str:
-    """Open a session for the person with this e-mail and password; return the value of its cookie.
+async def sign_in(store: Store, email: str, password: str, user_agent: str | None = None) -> str:
+    """Open a session for the person with this e-mail and password; return the value of its cookie. `user_agent` is the
+    header of the browser.
 
     Raises:
         RateLimited: there were more than five attempts for this address in a minute.
@@ -154,16 +155,17 @@ async def sign_in(store: Store, email: str, password: str) -> str:
         # session or prevents it.
         if not await transaction.run(queries.LOCK_PASSWORD, person.id, person.password_hash):
             raise WrongCredentials("e-mail or password is wrong")
-        return await start(transaction, person.id, store.settings.session_ttl_s)
+        return await start(transaction, person.id, store.settings.session_ttl_s, user_agent)
 
 
-async def start(transaction: Transaction, person_id: str, ttl_s: int) -> str:
+async def start(transaction: Transaction, person_id: str, ttl_s: int, user_agent: str | None = None) -> str:
     """Open a session for a person who has just authenticated; return the value of its cookie. The value is always new,
-    never one that the browser sent (attack T29: session fixation)."""
+    never one that the browser sent (attack T29: session fixation). `user_agent` is the header of the browser."""
     token = secrets.new_secret("css")
     now = clock.now()
     expires_at = clock.later(now, seconds=ttl_s)
-    await transaction.run(queries.INSERT_SESSION, secrets.digest(token), person_id, now, expires_at)
+    device = devices.device_of(user_agent)
+    await transaction.run(queries.INSERT_SESSION, secrets.digest(token), person_id, now, expires_at, *device)
     return token
 
 

@@ -129,10 +129,18 @@ async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
             return None
         granted_scopes = carried_scopes & client.scopes
         return Caller("client", client.id, {client.org_id: granted_scopes}, granted_scopes)
-    if claims.sid is not None and await queries.session(reader, bytes.fromhex(claims.sid)) is None:
+    if claims.sid is not None:
+        return await _caller_of_session(reader, claims, bytes.fromhex(claims.sid), carried_scopes)
+    return await _person(reader, claims.sub, carried_scopes, None)
+
+
+async def _caller_of_session(
+    reader: Reader, claims: AccessClaims, session_hash: bytes, carried_scopes: frozenset[str]
+) -> Caller | None:
+    """Return the person of a session, if the session has not ended."""
+    if await queries.session(reader, session_hash) is None:
         return None
-    is_session = claims.sid is not None and not carried_scopes
-    return await _person(reader, claims.sub, None if is_session else carried_scopes, None)
+    return await _person(reader, claims.sub, carried_scopes or None, None, session_hash)
 
 
 async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried_scopes: frozenset[str]) -> Caller | None:
@@ -153,7 +161,11 @@ async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried_scopes:
 
 
 async def _person(
-    reader: Reader, person_id: str, carried_scopes: frozenset[str] | None, client_id: str | None
+    reader: Reader,
+    person_id: str,
+    carried_scopes: frozenset[str] | None,
+    client_id: str | None,
+    session_hash: bytes | None = None,
 ) -> Caller | None:
     """Return the person as a caller. The caller has all scopes of the person's roles, or only those in
     `carried_scopes`."""
@@ -169,7 +181,7 @@ async def _person(
         if carried_scopes is None
         else {org: role & carried_scopes for org, role in available_scopes.items()}
     )
-    return Caller("person", person.id, orgs, carried_scopes, person.email, client_id)
+    return Caller("person", person.id, orgs, carried_scopes, person.email, client_id, session=session_hash)
 
 
 KEYS_NAME = "token-keys"

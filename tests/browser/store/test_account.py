@@ -1,0 +1,70 @@
+"""The account page: where a person is signed in, and the end of other sessions."""
+
+import asyncio
+
+import httpx
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.shop import TLS
+from tests.browser.store.people import PASSWORD, new_person, sign_in
+from tests.browser.watched import assert_accessible, open_watched_page, picture
+from tests.servers.countersign import Running
+
+PHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 "
+    "Mobile/15E148 Safari/604.1"
+)
+
+
+def sign_in_elsewhere(store: Running, email: str, user_agent: str) -> httpx.Client:
+    """Sign in from another browser, and return it."""
+    headers = {"User-Agent": user_agent, "Origin": store.url}
+    client = httpx.Client(base_url=store.url, headers=headers, verify=TLS, timeout=60)
+    answer = client.post("/auth/signin", data={"email": email, "password": PASSWORD})
+    assert answer.status_code == 303, answer.text
+    return client
+
+
+def status(client: httpx.Client) -> int:
+    """Return the status of a request for a token of the browser's session."""
+    return client.post("/auth/session/token", json={}).status_code
+
+
+async def end(page: Page, name: str, message: str) -> None:
+    """Press the button with the keyboard, and wait for the message."""
+    button = page.get_by_role("button", name=name, exact=True)
+    await button.focus()
+    await page.keyboard.press("Enter")
+    await page.wait_for_selector(f".toast:has-text('{message}')")
+    await expect(page.locator("#sessions")).to_be_focused()
+
+
+async def test_a_person_ends_one_session_and_then_all_others(browser: Browser, demo_store: Running, axe: str) -> None:
+    email = await asyncio.to_thread(new_person, demo_store)
+    phone, *others = [
+        await asyncio.to_thread(sign_in_elsewhere, demo_store, email, user_agent)
+        for user_agent in (PHONE, "other", "other")
+    ]
+    async with open_watched_page(browser, demo_store.url) as page:
+        await sign_in(page, email, "/account")
+        rows = page.locator("section:has(#sessions) li")
+        await expect(rows).to_have_count(4)
+        await expect(rows.first).to_contain_text("This browser")
+        await expect(rows.first.get_by_role("button")).to_have_count(0)
+        await expect(rows.filter(has_text="Safari on iPhone")).to_contain_text("Last used")
+        await assert_accessible(page, axe)
+        await picture(page, "account-1440-light")
+
+        await end(page, "End the session: Safari on iPhone", "Session ended")
+        await expect(rows).to_have_count(3)
+        assert [status(each) for each in (phone, *others)] == [401, 200, 200]
+
+        await end(page, "End all others", "All other sessions ended")
+        await expect(rows).to_have_count(1)
+        await expect(page.get_by_text("You are signed in nowhere else.")).to_be_visible()
+        assert [status(each) for each in others] == [401, 401]
+        await page.reload()
+        await expect(rows).to_have_count(1)
+        await page.set_viewport_size({"width": 320, "height": 844})
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+        await assert_accessible(page, axe)
