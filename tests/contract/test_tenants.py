@@ -153,6 +153,7 @@ PERSONAL_ROUTE_SCOPES = {
     ("GET", "/me/sessions"): None,
     ("DELETE", "/me/sessions"): None,
     ("DELETE", "/me/sessions/{session_id}"): None,
+    ("GET", "/me/export"): None,
     ("GET", "/auth/me"): None,
     ("POST", "/jobs"): None,
     ("GET", "/jobs"): None,

@@ -1,5 +1,5 @@
 // The account page: who is signed in and where, what they publish for, and how the pages look in this browser.
-import { Button } from "../../shared/components/button";
+import { Button, LinkButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
 import { LanguageSwitch, ThemeSwitch } from "../../shared/components/shell";
@@ -44,6 +44,7 @@ export function Account() {
         </ul>
         <Organisations />
         <Sessions />
+        <Export />
       </RequireSignIn>
       <section class="panel-box setting-panel" aria-labelledby="appearance">
         <h2 id="appearance">{t("appearance")}</h2>
@@ -58,6 +59,22 @@ export function Account() {
         </ul>
       </section>
     </SettingsArea>
+  );
+}
+
+/** The button that downloads everything the store keeps about the person. */
+function Export() {
+  return (
+    <section class="panel-box setting-panel" aria-labelledby="export">
+      <h2 id="export">{t("export")}</h2>
+      <p class="quiet">{t("export.text")}</p>
+      <div class="row">
+        <LinkButton href="/api/v1/me/export" download>
+          <Icon name="download" />
+          {t("export.do")}
+        </LinkButton>
+      </div>
+    </section>
   );
 }
 

@@ -37,7 +37,7 @@ from countersign.store.context import PREFIX, Store
 from countersign.store.jobs import queries as job_table
 from countersign.store.jobs import routes as jobs
 from countersign.store.jobs.job_types import AnyJobType
-from countersign.store.personal import collections, follows, notifications
+from countersign.store.personal import collections, export, follows, notifications
 from countersign.store.personal import sessions as own_sessions
 from countersign.store.redeem import codes
 from countersign.store.redeem import routes as redeem
@@ -76,6 +76,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *collections.ROUTES,
     *notifications.ROUTES,
     *own_sessions.ROUTES,
+    *export.ROUTES,
     *redeem.ROUTES,
     *batch.ROUTES,
     *jobs.routes(JOB_TYPES),

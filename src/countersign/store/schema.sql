@@ -277,6 +277,8 @@ CREATE TABLE redemption (
     PRIMARY KEY (code_hash, owner)
 );
 CREATE INDEX redemption_by_moment ON redemption (redeemed_at);
+-- The codes that a person redeemed, for the export of what the store keeps about them.
+CREATE INDEX redemption_by_owner ON redemption (owner, code_hash);
 
 -- A link that was mailed to prove an address. Only the hash of its token is kept.
 CREATE TABLE email_proof (

@@ -1,6 +1,8 @@
-"""The account page: where a person is signed in, and the end of other sessions."""
+"""The account page: where a person is signed in, the end of other sessions, and the export of the person's data."""
 
 import asyncio
+import json
+from contextlib import ExitStack
 
 import httpx
 from playwright.async_api import Browser, Page, expect
@@ -41,30 +43,45 @@ async def end(page: Page, name: str, message: str) -> None:
 
 async def test_a_person_ends_one_session_and_then_all_others(browser: Browser, demo_store: Running, axe: str) -> None:
     email = await asyncio.to_thread(new_person, demo_store)
-    phone, *others = [
-        await asyncio.to_thread(sign_in_elsewhere, demo_store, email, user_agent)
-        for user_agent in (PHONE, "other", "other")
-    ]
+    with ExitStack() as clients:
+        phone, *others = [
+            clients.enter_context(await asyncio.to_thread(sign_in_elsewhere, demo_store, email, user_agent))
+            for user_agent in (PHONE, "other", "other")
+        ]
+        async with open_watched_page(browser, demo_store.url) as page:
+            await sign_in(page, email, "/account")
+            rows = page.locator("section:has(#sessions) li")
+            await expect(rows).to_have_count(4)
+            await expect(rows.first).to_contain_text("This browser")
+            await expect(rows.first.get_by_role("button")).to_have_count(0)
+            await expect(rows.filter(has_text="Safari on iPhone")).to_contain_text("Last used")
+            await assert_accessible(page, axe)
+            await picture(page, "account-1440-light")
+
+            await end(page, "End the session: Safari on iPhone", "Session ended")
+            await expect(rows).to_have_count(3)
+            assert [status(each) for each in (phone, *others)] == [401, 200, 200]
+
+            await end(page, "End all others", "All other sessions ended")
+            await expect(rows).to_have_count(1)
+            await expect(page.get_by_text("You are signed in nowhere else.")).to_be_visible()
+            assert [status(each) for each in others] == [401, 401]
+            await page.reload()
+            await expect(rows).to_have_count(1)
+            await page.set_viewport_size({"width": 320, "height": 844})
+            assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+            await assert_accessible(page, axe)
+
+
+async def test_a_person_downloads_their_data(browser: Browser, demo_store: Running) -> None:
+    email = await asyncio.to_thread(new_person, demo_store)
     async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, email, "/account")
-        rows = page.locator("section:has(#sessions) li")
-        await expect(rows).to_have_count(4)
-        await expect(rows.first).to_contain_text("This browser")
-        await expect(rows.first.get_by_role("button")).to_have_count(0)
-        await expect(rows.filter(has_text="Safari on iPhone")).to_contain_text("Last used")
-        await assert_accessible(page, axe)
-        await picture(page, "account-1440-light")
+        async with page.expect_download() as download_event:
+            await page.get_by_role("link", name="Export my data").click()
+        download = await download_event.value
+        document = json.loads((await download.path()).read_text())
 
-        await end(page, "End the session: Safari on iPhone", "Session ended")
-        await expect(rows).to_have_count(3)
-        assert [status(each) for each in (phone, *others)] == [401, 200, 200]
-
-        await end(page, "End all others", "All other sessions ended")
-        await expect(rows).to_have_count(1)
-        await expect(page.get_by_text("You are signed in nowhere else.")).to_be_visible()
-        assert [status(each) for each in others] == [401, 401]
-        await page.reload()
-        await expect(rows).to_have_count(1)
-        await page.set_viewport_size({"width": 320, "height": 844})
-        assert await page.evaluate("document.documentElement.scrollWidth") <= 320
-        await assert_accessible(page, axe)
+    assert download.suggested_filename == "countersign-account.json"
+    assert document["person"]["email"] == email
+    assert [each["is_current"] for each in document["sessions"]] == [True]

@@ -64,7 +64,7 @@ SECTIONS: dict[str, str] = {
     "keys": "Self-serve API keys: anyone can get one; it grants read access to public data only.",
     "library": "The library: the products that the caller owns.",
     "oauth": "OAuth endpoints: tokens, authorization with consent, revocation, and metadata.",
-    "personal": "What belongs to the caller alone: follows, collections, notifications, and sessions.",
+    "personal": "What belongs to the caller alone: follows, collections, notifications, sessions, and an export.",
     "processing": "Processing of uploaded artifacts, and removal of draft releases.",
     "publishing": "Products, releases and media: create, edit and publish.",
     "redeem": "Redeem codes: issue them in batches, and redeem them into a library.",
