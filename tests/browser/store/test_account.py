@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import httpx
 from playwright.async_api import Browser, Page, expect
@@ -45,7 +45,7 @@ async def test_a_person_ends_one_session_and_then_all_others(browser: Browser, d
     email = await asyncio.to_thread(new_person, demo_store)
     with ExitStack() as clients:
         phone, *others = [
-            clients.enter_context(await asyncio.to_thread(sign_in_elsewhere, demo_store, email, user_agent))
+            clients.enter_context(closing(await asyncio.to_thread(sign_in_elsewhere, demo_store, email, user_agent)))
             for user_agent in (PHONE, "other", "other")
         ]
         async with open_watched_page(browser, demo_store.url) as page:
