@@ -16,7 +16,7 @@ import countersign
 from countersign.kernel import metrics
 from countersign.kernel.errors import Refused
 from countersign.settings import PREFIX, Settings
-from tests import docs, house
+from tests import docs, house, messages
 from tests.servers.process import free_port
 from tests.source import sources
 from tools import reference
@@ -223,3 +223,21 @@ def test_every_problem_that_an_answer_can_carry_is_documented() -> None:
     missing = {refusal.code for refusal in own_refusals if f"| `{refusal.code}` |" not in page}
 
     assert missing == NEVER_A_PROBLEM.keys()
+
+
+def test_every_message_about_connected_tables_is_documented() -> None:
+    page = messages.normal((reference.FOLDER / "connected-tables.md").read_text())
+    collected = messages.messages()
+
+    missing = {text: module for text, module in collected.items() if text not in page}
+
+    assert not missing.keys() - messages.NO_ERRORS - messages.DEFECTS, "add a row to docs/reference/connected-tables.md"
+    assert missing.keys() == messages.NO_ERRORS | messages.DEFECTS, "these are no longer in the source"
+
+
+def test_messages_are_found_with_their_values_left_out() -> None:
+    collected = messages.messages()
+
+    assert "must be unique: another record has this value" in collected
+    assert collected["the rights of % on % stay: % gave them, and has to revoke them"] == "connect/rights.py"
+    assert "the policies of the connected database need …, which is empty: an administrator sets it for" in collected
