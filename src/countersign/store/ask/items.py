@@ -14,16 +14,7 @@ from typing import NamedTuple
 
 from countersign.kernel.database.port import Database
 from countersign.store.ask import dates
-from countersign.store.ask.lexicon import (
-    IGNORED,
-    KNOWN_WORDS,
-    LISTS,
-    MAX_PHRASE,
-    WORDS,
-    Meaning,
-    WordToken,
-    respelled,
-)
+from countersign.store.ask.lexicon import IGNORED, KNOWN_WORDS, LISTS, MAX_PHRASE, WORDS, Meaning, WordToken, respelled
 from countersign.store.ask.scope import SENTENCE_ENDS, Item, Scope
 from countersign.store.catalog import names
 from countersign.store.catalog.filter_queries import forms

@@ -9,55 +9,41 @@ from countersign.kernel.errors import invalid_member
 from countersign.kernel.http import response as http_answer
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Options, Route, route
-from countersign.store.ask import answers
-from countersign.store.ask.responses import (
-    ANSWERS,
-    DOCUMENTED,
-    OPTIONS,
-    AskAnswer,
-    FlatQuestion,
-    Form,
-    Previous,
-    Question,
-    QuestionParameters,
-    Short,
-    Streamed,
-    request_of,
-    respond,
-    wire_answer,
-)
+from countersign.store.ask import answers, responses
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.catalog.filter import Filter, error_in
 from countersign.store.context import Store
 
-Questions = Annotated[list[Short], msgspec.Meta(description="The questions before this one, the oldest first.")]
+_EARLIER = "The questions before this one, the oldest first."
+Questions = Annotated[list[responses.Short], msgspec.Meta(description=_EARLIER)]
 
 
 class AskOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The response format of POST /ask: a stream of events, or one object."""
 
-    stream: Streamed = False
+    stream: responses.Streamed = False
 
 
-class AskQuery(QuestionParameters):
+class AskQuery(responses.QuestionParameters):
     """The parameters of GET /ask."""
 
-    q: Question
-    stream: Streamed = False
-    prev: Previous | None = None
+    q: responses.Question
+    stream: responses.Streamed = False
+    prev: responses.Previous | None = None
 
 
-class AskBody(FlatQuestion):
+class AskBody(responses.FlatQuestion):
     """A question in natural language; the members other than `query` are NLWeb's."""
 
-    query: Question
+    query: responses.Question
     prev: Questions | None = None
 
 
 async def ask_by_query(call: StoreRequest[AskQuery, Nothing]) -> Response:
     """Ask about products and releases in natural language, with the question in the URL."""
     query = call.query
-    return await respond(call, request_of(query, query.q, query.prev), DOCUMENTED, is_streamed=query.stream)
+    asked = responses.request_of(query, query.q, query.prev)
+    return await responses.respond(call, asked, responses.DOCUMENTED, is_streamed=query.stream)
 
 
 async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
@@ -66,25 +52,26 @@ async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
     if wrong is not None:
         raise invalid_member("/where", wrong)
     found = await answers.of_filter(call.context, call.body)
-    return http_answer.json(await wire_answer(call.context, found, ids.new_uuid()))
+    return http_answer.json(await responses.wire_answer(call.context, found, ids.new_uuid()))
 
 
-def routes(flat: Form) -> tuple[Route[Store], ...]:
+def routes(flat: responses.Form) -> tuple[Route[Store], ...]:
     """The documented routes. The answer to a body with `streaming` has the form `flat`."""
 
     async def ask(call: StoreRequest[AskOptions, AskBody]) -> Response:
         """Ask about products and releases in natural language. `stream=true` sends the answer as server-sent events:
         `start`, `source` for each source, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
         body, is_flat = call.body, bool(call.body.streaming) and not call.query.stream
-        form, is_streamed = flat if is_flat else DOCUMENTED, call.query.stream or is_flat
-        return await respond(call, request_of(body, body.query, body.prev), form, is_streamed=is_streamed)
+        form, is_streamed = flat if is_flat else responses.DOCUMENTED, call.query.stream or is_flat
+        asked = responses.request_of(body, body.query, body.prev)
+        return await responses.respond(call, asked, form, is_streamed=is_streamed)
 
-    options: Options = {**OPTIONS, "documented": True}
+    options: Options = {**responses.OPTIONS, "documented": True}
     return (
-        route("POST", "/ask", ask, query=AskOptions, body=AskBody, answers=ANSWERS, **options),
-        route("GET", "/ask", ask_by_query, query=AskQuery, answers=ANSWERS, **options),
+        route("POST", "/ask", ask, query=AskOptions, body=AskBody, answers=responses.ANSWERS, **options),
+        route("GET", "/ask", ask_by_query, query=AskQuery, answers=responses.ANSWERS, **options),
     )
 
 
-TOOLS = (route("POST", "/search_catalog", search_catalog, body=Filter, answers={200: AskAnswer}),)
+TOOLS = (route("POST", "/search_catalog", search_catalog, body=Filter, answers={200: responses.AskAnswer}),)
 """The tool for agents, which has no HTTP address."""
