@@ -131,6 +131,7 @@ async def test_all_other_sessions_end_together(world: World) -> None:
     cookies = [await sign_in(world) for _ in range(3)]
     token, other_token = await token_of(world, cookies[0]), await token_of(world, cookies[1])
     other_person_cookie = await sign_in(world, "bob@example.com")
+    assert (await world.call("GET", "/library", other_token)).status_code == 200
 
     answer = await world.call("DELETE", "/me/sessions", token)
 
