@@ -192,6 +192,19 @@ async def test_our_own_statements_of_a_write_and_the_next_transaction_do_not_hav
         await database.close()
 
 
+async def test_a_transaction_that_has_locks_of_others_ends_soon_if_this_process_stops(postgres_url: str) -> None:
+    database = await open_database(postgres_url, schema="records", pool=1)
+    shown = "SELECT pg_catalog.current_setting('idle_in_transaction_session_timeout')"
+    try:
+        async with database.transaction() as transaction:
+            await transaction.fetch_connected(ConnectedSession(("public",)), "SELECT 1")
+            assert await transaction.fetch(shown) == [("15s",)]
+        async with database.transaction() as transaction:
+            assert await transaction.fetch(shown) == [("1min",)]
+    finally:
+        await database.close()
+
+
 async def test_a_sqlite_file_has_no_session(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError, match="take session out"):
         async with open_shop(make_sqlite(tmp_path / "theirs.sqlite"), tmp_path, _registry(is_writable=False)):

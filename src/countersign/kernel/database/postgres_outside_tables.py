@@ -16,13 +16,18 @@ from countersign.kernel.errors import InvalidRequest, Unavailable, disk_full, is
 
 LOCK_WAIT_MS = 2_000
 STATEMENT_MS = 10_000
+IDLE_MS = 15_000
 _ABOUT_ROWS = frozenset({"42501", "0A000", "25006"})
 """The SQLSTATEs by which a table refuses to be written, while it can still be read."""
 _LOCKS = (read_only.LOCK, read_only.DELETE_LOCK)
 _NAMES = ("schema", "table", "constraint", "column")
 # An error of a deferred constraint then belongs to the statement, and not to the COMMIT. A trigger may have changed
 # settings of the session, so all are as they were when the connection was opened.
-_END = "SET CONSTRAINTS ALL IMMEDIATE; RESET ROLE; RESET ALL"
+# The locks of the transaction block other applications, so it ends if this process stops.
+_END = (
+    "SET CONSTRAINTS ALL IMMEDIATE; RESET ROLE; RESET ALL; "
+    f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}"
+)
 
 
 async def fetch(
