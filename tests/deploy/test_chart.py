@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from countersign import __version__
-from countersign.cli.options import BACKUP_VARIABLE
+from countersign.cli.passphrase import BACKUP_VARIABLE
 
 CHART = Path(__file__).parents[2] / "deploy/helm/countersign"
 SEVERAL = {

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from countersign.cli.options import BACKUP_VARIABLE, MIN_PASSPHRASE_LENGTH
+from countersign.cli.passphrase import BACKUP_VARIABLE, MIN_LENGTH
 from countersign.cli.server.listen_address import PORTS
 from countersign.kernel.http.workers import STOPPING_S
 from countersign.kernel.security.masterkey import parse_master_key
@@ -139,7 +139,7 @@ def test_the_generated_secrets_open_the_store_and_are_readable_only_by_their_own
 
     assert len(parse_master_key(settings.master_key, "it").keys) == 1
     assert settings.database_url == f"postgresql://countersign:{password}@database/countersign"
-    assert len(secrets.environment("backup")[BACKUP_VARIABLE]) >= MIN_PASSPHRASE_LENGTH
+    assert len(secrets.environment("backup")[BACKUP_VARIABLE]) >= MIN_LENGTH
     assert BACKUP_VARIABLE not in secrets.environment("store-1")
     assert {path.stat().st_mode & 0o077 for path in (secrets.folder / "secrets").iterdir()} == {0}
 

@@ -1,19 +1,14 @@
-"""Options and arguments that several commands share: server, data directory, passphrase, products, times."""
+"""Options and arguments that several commands share: server, data directory, products, times."""
 
 import os
 import re
-import stat
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import click
-
-from countersign.cli.output import Exit, Failure
 
 if TYPE_CHECKING:
     from countersign.kernel.clock import Instant
@@ -23,13 +18,6 @@ DEFAULT_SERVER = "http://127.0.0.1:8480"
 SERVER_VARIABLE = "COUNTERSIGN_SERVER"
 
 _SERVER = "countersign.server"
-
-
-BACKUP_VARIABLE = "COUNTERSIGN_BACKUP_PASSPHRASE"
-MIN_PASSPHRASE_LENGTH = 12
-MAX_PASSPHRASE_FILE_BYTES = 4096
-
-_PASSPHRASE_REMEDY = f"Pass --passphrase-file, set {BACKUP_VARIABLE}, or run it on a terminal, where it is asked for."
 
 CHANNELS = ("stable", "beta", "nightly", "alpha")
 PLATFORMS = ("windows", "macos", "linux", "android", "ios", "web")
@@ -82,54 +70,6 @@ def parse_server_url(address: str) -> str:
         raise click.UsageError("a server address has no user, query or fragment; use `countersign login` for tokens")
     path = url_parts.path.rstrip("/").removesuffix("/api/v1")
     return f"{url_parts.scheme}://{url_parts.netloc}{path}"
-
-
-def passphrase_option(command: COMMAND) -> COMMAND:
-    """Give a command the option --passphrase-file."""
-    text = f"File with the passphrase, mode 0600. Else {BACKUP_VARIABLE}, else it is asked for."
-    return click.option("--passphrase-file", metavar="FILE", help=text)(command)
-
-
-def read_passphrase(file: str | None, failure: str, *, is_new: bool = False) -> str:
-    """Read the passphrase from the file, the environment or the terminal.
-
-    With `is_new`, the passphrase encrypts a new backup: it must have a minimum length, and is asked for twice.
-
-    Raises:
-        Failure: no passphrase is given, its file is readable by other users, or the passphrase is too short.
-    """
-    if file is not None:
-        passphrase = _read_passphrase_file(Path(file), failure)
-    elif value := os.environ.get(BACKUP_VARIABLE):
-        passphrase = value
-    elif sys.stdin.isatty():
-        passphrase = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
-    else:
-        raise Failure(failure, why="no passphrase is given", remedy=_PASSPHRASE_REMEDY, exit_code=Exit.USAGE)
-    if is_new and len(passphrase.strip()) < MIN_PASSPHRASE_LENGTH:
-        remedy = "Choose a longer passphrase, such as five random words, or: openssl rand -base64 24"
-        reason = f"the passphrase has fewer than {MIN_PASSPHRASE_LENGTH} characters, not counting blanks around it"
-        raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.USAGE)
-    return passphrase
-
-
-def _read_passphrase_file(path: Path, failure: str) -> str:
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISREG(mode) and mode & 0o077:
-            reason = f"{path} can be read by other users of this machine"
-            raise Failure(failure, why=reason, remedy=f"Run: chmod 600 {path}", exit_code=Exit.USAGE)
-        with path.open("rb") as file:
-            content = file.read(MAX_PASSPHRASE_FILE_BYTES + 1).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
-        raise Failure(failure, why=reason, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
-    if len(content.encode()) > MAX_PASSPHRASE_FILE_BYTES:
-        reason = f"{path} has more than {MAX_PASSPHRASE_FILE_BYTES} bytes, and all of it would be the passphrase"
-        raise Failure(
-            failure, why=reason, remedy="Name a file that contains only the passphrase.", exit_code=Exit.USAGE
-        )
-    return content.removesuffix("\n").removesuffix("\r")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ from countersign.backup.schema_validation import UnknownSchemaObjects
 from countersign.cli import configuration, output, progress
 from countersign.cli.admin import installation, store
 from countersign.cli.admin.databases import SERVICES
-from countersign.cli.options import data_option, passphrase_option, read_passphrase
+from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
+from countersign.cli.passphrase import passphrase_option, read_passphrase
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.migrate import SchemaMismatch

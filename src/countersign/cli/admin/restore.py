@@ -23,8 +23,8 @@ from countersign.backup.restore import (
 )
 from countersign.cli import configuration, output
 from countersign.cli.admin import installation, record_store, store
-from countersign.cli.options import passphrase_option, read_passphrase
 from countersign.cli.output import Exit, Failure
+from countersign.cli.passphrase import passphrase_option, read_passphrase
 from countersign.kernel import ids, installation_id
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant

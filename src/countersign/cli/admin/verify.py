@@ -13,8 +13,9 @@ from countersign.backup.archive import ArchiveReader
 from countersign.backup.table_checksum import TableChecksum
 from countersign.cli import configuration, output
 from countersign.cli.admin import installation, keys, record_store, records, store
-from countersign.cli.options import data_option, passphrase_option, read_passphrase
+from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
+from countersign.cli.passphrase import passphrase_option, read_passphrase
 from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.errors import Refused
 from countersign.kernel.reencryption import KeyUsage

@@ -1,6 +1,6 @@
 """Takes the pictures of the README from the demonstration data: the products of the store, and a proposal of an agent.
 
-    python -m tools.screenshots
+    python -m tools.readme_pictures
 
 Needs a built package (`make setup`) and Chromium.
 """
