@@ -18,8 +18,8 @@ def test_the_lock_is_complete() -> None:
     needed = [Requirement(line) for line in (ROOT / "requirements/dev.in").read_text().splitlines()[1:]]
     for name in locked:
         needed += requirements_of(name)
-    for each in [each for each in needed if each.extras]:
-        needed += requirements_of(each.name, each.extras)
+    for item in [package for package in needed if package.extras]:
+        needed += requirements_of(item.name, item.extras)
 
     assert len(locked) > 50
     assert [str(requirement) for requirement in needed if not is_met(requirement, locked)] == []

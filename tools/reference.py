@@ -154,8 +154,8 @@ def metrics_page() -> str:
     )
     head = f"{NOTE}\n# Metrics\n" + "".join(f"\n{_filled(paragraph)}\n" for paragraph in paragraphs)
     rows = [
-        (f"`{name}`", each.kind, ", ".join(f"`{label}`" for label in each.labels), each.meaning)
-        for name, each in sorted(metrics.FAMILIES.items())
+        (f"`{name}`", family.kind, ", ".join(f"`{label}`" for label in family.labels), family.meaning)
+        for name, family in sorted(metrics.FAMILIES.items())
     ]
     return head + "\n" + _table(("Metric", "Kind", "Labels", "Meaning"), rows)
 

@@ -74,7 +74,7 @@ def all_pages() -> list[Shot]:
     forms = [Shot("store", place, "") for place in FORMS]
     of_root = ("users", "roles", "data-map")
     work = [Shot("work", place, "root" if place.name.startswith(of_root) else "alice") for place in WORK]
-    return [*store, *forms, *(each._replace(person="") if each.place.name == "sign-in" else each for each in work)]
+    return [*store, *forms, *(shot._replace(person="") if shot.place.name == "sign-in" else shot for shot in work)]
 
 
 def record_ids(desk: Desk) -> dict[str, str]:

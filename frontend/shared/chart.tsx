@@ -59,7 +59,7 @@ export function ticks(values: readonly number[]): number[] {
   const smallest = Math.min(0, ...values);
   const raw = (largest - smallest || 1) / GAPS;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = Math.max(([1, 2, 2.5, 5, 10].find((each) => each * power >= raw * 0.999) ?? 10) * power, Number.EPSILON);
+  const step = Math.max(([1, 2, 2.5, 5, 10].find((factor) => factor * power >= raw * 0.999) ?? 10) * power, Number.EPSILON);
   const isWhole = values.every(Number.isInteger);
   const size = isWhole ? Math.max(1, Math.ceil(step)) : step;
   const firstTick = Math.floor(smallest / size);
@@ -115,7 +115,7 @@ export function Chart({ title, days, series, kind, height = 220, format = number
     }
   };
   const pointLabel = (index: number) =>
-    [dayLabel(days[index] ?? ""), ...series.map((each) => `${each.name}: ${formatted(each.values[index])}`)].join(", ");
+    [dayLabel(days[index] ?? ""), ...series.map((line) => `${line.name}: ${formatted(line.values[index])}`)].join(", ");
   const formatted = (value: number | null | undefined) => (value === null || value === undefined ? "–" : format(value));
   return (
     <div class="chart" ref={box}>

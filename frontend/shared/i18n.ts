@@ -123,14 +123,14 @@ export function relativeFuture(value: string, now_ms = Date.now()): string {
 function relative(distance_ms: number): string {
   const distance_s = distance_ms / 1000;
   const units = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3600], ["minute", 60]] as const;
-  const [unit, length_s] = units.find(([, each]) => Math.abs(distance_s) >= each) ?? (["second", 1] as const);
+  const [unit, length_s] = units.find(([, unitLength_s]) => Math.abs(distance_s) >= unitLength_s) ?? (["second", 1] as const);
   return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.trunc(distance_s / length_s) || 0, unit);
 }
 
 /** A duration in the largest unit that fits, rounded up. */
 export function duration(seconds: number): string {
   const units = [["hour", 3600], ["minute", 60]] as const;
-  const [unit, length_s] = units.find(([, each]) => seconds >= each) ?? (["second", 1] as const);
+  const [unit, length_s] = units.find(([, unitLength_s]) => seconds >= unitLength_s) ?? (["second", 1] as const);
   return new Intl.NumberFormat(language, { style: "unit", unit }).format(Math.ceil(seconds / length_s));
 }
 

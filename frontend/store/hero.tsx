@@ -111,7 +111,7 @@ function notesOf(products: readonly Product[], popular: readonly Product[]): rea
       ["browser", t("featured.browser"), product.platforms.includes("web")],
     ];
     const [name = "", text = leadOf(product.summary)[0] || t(`kind.${product.kind}`)] =
-      reasons.find(([each, , isTrue]) => isTrue && !usedNotes.has(each)) ?? [];
+      reasons.find(([note, , isTrue]) => isTrue && !usedNotes.has(note)) ?? [];
     usedNotes.add(name);
     return text;
   });

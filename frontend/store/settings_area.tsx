@@ -27,7 +27,7 @@ export function ownPlaces(): Place[] {
 
 export function SettingsArea({ current, children }: { current: string; children: ComponentChildren }) {
   const account: Place = { address: "/account", label: t("account"), icon: "user" };
-  const places = [account, ...ownPlaces()].map((each) => ({ ...each, isCurrent: each.address === current }));
+  const places = [account, ...ownPlaces()].map((place) => ({ ...place, isCurrent: place.address === current }));
   return (
     <div class={current === account.address ? "sided settings-sided is-index" : "sided settings-sided"}>
       <div class="side-column">

@@ -5,7 +5,7 @@ const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]] as 
 
 export function shortPast(value: string, now_ms = Date.now()): string {
   const passed_ms = Math.max(0, now_ms - Date.parse(value));
-  const [unit, length_ms] = UNITS.find(([, each]) => passed_ms >= each) ?? [null, 1];
+  const [unit, length_ms] = UNITS.find(([, unitLength_ms]) => passed_ms >= unitLength_ms) ?? [null, 1];
   if (unit === null) {
     return relativePast(new Date(now_ms).toISOString(), now_ms);
   }

@@ -34,19 +34,19 @@ def by_gnu(name: bytes, data: bytes) -> bytes:
 WRITERS_BY_FORMAT: dict[str, MemberWriter] = {"ustar": by_ustar, "pax": by_pax, "gnu": by_gnu}
 
 
-def fits(format_name: str, each: NamesCase) -> bool:
+def fits(format_name: str, names_case: NamesCase) -> bool:
     """Return whether the names fit into this format."""
-    lengths = [len(name.encode()) for name in each.names]
-    slash_indexes = [name.encode().rfind(b"/", 0, 155) for name in each.names]
+    lengths = [len(name.encode()) for name in names_case.names]
+    slash_indexes = [name.encode().rfind(b"/", 0, 155) for name in names_case.names]
     return format_name != "ustar" or all(
         length <= 100 or (slash_index > 0 and length - slash_index <= 101)
         for length, slash_index in zip(lengths, slash_indexes, strict=True)
     )
 
 
-def tar_of_names(each: NamesCase, write_member: MemberWriter) -> bytes:
+def tar_of_names(names_case: NamesCase, write_member: MemberWriter) -> bytes:
     """Return an archive of files with these names and different contents."""
-    return archive(*(write_member(name.encode(), b"%d\n" % number) for number, name in enumerate(each.names)))
+    return archive(*(write_member(name.encode(), b"%d\n" % number) for number, name in enumerate(names_case.names)))
 
 
 BY_NAME = [
@@ -55,7 +55,7 @@ BY_NAME = [
             name.threat,
             f"{name.trick}, {format_name}",
             name.rules,
-            lambda each=name, write=write_member: tar_of_names(each, write),
+            lambda names_case=name, write=write_member: tar_of_names(names_case, write),
             is_only_strict=name.is_only_strict,
         )
         for name in NAMES
@@ -67,7 +67,7 @@ BY_NAME = [
             name.threat,
             f"{name.trick}, a folder",
             name.rules,
-            lambda each=name: archive(folder(each.names[0].encode() + b"/")),
+            lambda names_case=name: archive(folder(names_case.names[0].encode() + b"/")),
             is_only_strict=name.is_only_strict,
         )
         for name in NAMES
@@ -78,7 +78,7 @@ BY_NAME = [
             name.threat,
             f"{name.trick}, a link",
             name.rules,
-            lambda each=name: archive(link(each.names[0].encode(), b"x")),
+            lambda names_case=name: archive(link(names_case.names[0].encode(), b"x")),
             is_only_strict=name.is_only_strict,
         )
         for name in NAMES

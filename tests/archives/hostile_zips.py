@@ -318,7 +318,7 @@ BY_NAME = [
             name.threat,
             name.trick,
             name.rules,
-            lambda each=name: zip_of_names(each.names),
+            lambda names_case=name: zip_of_names(names_case.names),
             is_only_strict=name.is_only_strict,
         )
         for name in NAMES
@@ -328,7 +328,7 @@ BY_NAME = [
             name.threat,
             f"{name.trick}, a folder",
             name.rules,
-            lambda each=name: folders(each.names[0]),
+            lambda names_case=name: folders(names_case.names[0]),
             is_only_strict=name.is_only_strict,
         )
         for name in NAMES

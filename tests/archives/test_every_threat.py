@@ -76,7 +76,7 @@ TRIED: dict[str, list[ArchiveCase]] = {
 @pytest.mark.parametrize("threat", THREATS)
 def test_a_threat_is_tried_in_each_format_that_can_have_it(threat: str) -> None:
     forms_tried = {form for form, cases in TRIED.items() if any(case.threat == threat for case in cases)}
-    if threat in {each.threat for each in ON_DISK} | {threat for threat, _, _ in HOSTILE.values()}:
+    if threat in {item.threat for item in ON_DISK} | {threat for threat, _, _ in HOSTILE.values()}:
         forms_tried.add(FOLDER)
 
     if threat == "nested archives":

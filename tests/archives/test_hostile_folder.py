@@ -80,16 +80,18 @@ def test_a_hostile_folder_is_refused(name: str, tmp_path: Path) -> None:
     assert refusal.value.rule == rule
 
 
-@pytest.mark.parametrize("each", ON_DISK, ids=lambda each: f"{each.threat}-{each.trick}".replace(" ", "_"))
-def test_names_in_a_folder_keep_the_rules(each: NamesCase, tmp_path: Path) -> None:
-    for name in each.names:
+@pytest.mark.parametrize(
+    "names_case", ON_DISK, ids=lambda names_case: f"{names_case.threat}-{names_case.trick}".replace(" ", "_")
+)
+def test_names_in_a_folder_keep_the_rules(names_case: NamesCase, tmp_path: Path) -> None:
+    for name in names_case.names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
 
     with pytest.raises(ArchiveRefused) as refusal:
         read_tree(tmp_path)
 
-    assert refusal.value.rule in each.rules.split()
+    assert refusal.value.rule in names_case.rules.split()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device nodes")

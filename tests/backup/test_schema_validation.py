@@ -20,7 +20,7 @@ from countersign.settings import Settings
 from countersign.store import lifespan
 from tests.servers.countersign import MASTER_KEY
 
-OWN = {name: (each.tables.migrations, each.tables.own_tables) for name, each in SERVICES.items()}
+OWN = {name: (service.tables.migrations, service.tables.own_tables) for name, service in SERVICES.items()}
 
 AS_A_MODULE = """
 CREATE TABLE "other" (id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, changed INTEGER NOT NULL) STRICT

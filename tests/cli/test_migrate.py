@@ -173,9 +173,9 @@ def test_an_installation_moves_and_continues(
         refused_result.stderr + old.stderr
     )
     assert "Stop the server" in refused_result.stderr
-    for each in refused_results:
-        assert each.returncode == Exit.CONFLICT, each.stdout + each.stderr
-        assert f"the databases of {installation_copy.data} are in" in each.stderr
+    for cli_result in refused_results:
+        assert cli_result.returncode == Exit.CONFLICT, cli_result.stdout + cli_result.stderr
+        assert f"the databases of {installation_copy.data} are in" in cli_result.stderr
     assert not (installation_copy.data.parent / "old.backup").exists()
     assert not backups.exists()
     assert "files are copied already" in refused_result.stderr

@@ -76,13 +76,13 @@ def test_rights_are_tested_without_leaving_objects_behind(
     schema_count = target.sql(SCHEMAS)
     result = run(*command)
 
-    for each in (refused_result, beforehand):
-        require_refused(each, f"GRANT CREATE ON DATABASE {target.name} TO {target.role};")
+    for cli_result in (refused_result, beforehand):
+        require_refused(cli_result, f"GRANT CREATE ON DATABASE {target.name} TO {target.role};")
     assert planned_result.returncode == result.returncode == Exit.OK, planned_result.stderr + result.stderr
     assert schema_count == "0\n"
-    for each in (planned_result, result):
-        assert f"to {target.role}@127.0.0.1:" in each.stdout
-        assert PASSWORD not in each.stdout + each.stderr
+    for cli_result in (planned_result, result):
+        assert f"to {target.role}@127.0.0.1:" in cli_result.stdout
+        assert PASSWORD not in cli_result.stdout + cli_result.stderr
     assert f"COUNTERSIGN_DATABASE_URL=postgresql://{target.role}:…@127.0.0.1:" in result.stderr
     assert f"COUNTERSIGN_MASTER_KEY_FILE={source_directory / 'master.key'}\n" in result.stderr
     assert "To serve on another machine, copy the master key to it" in result.stderr

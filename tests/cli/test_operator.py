@@ -98,8 +98,8 @@ def serve_with_operator_port(
 @pytest.fixture(scope="module")
 def both_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObservedServer]:
     """A data directory with both services and the demonstration."""
-    with serve_with_operator_port(tmp_path_factory.mktemp("operator") / "data", "--demo") as each:
-        yield each
+    with serve_with_operator_port(tmp_path_factory.mktemp("operator") / "data", "--demo") as server:
+        yield server
 
 
 def test_one_management_port_answers_for_both_services(both_services: ObservedServer) -> None:

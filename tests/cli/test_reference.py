@@ -24,7 +24,7 @@ def options_of(name: str, command: click.Command) -> list[tuple[str, str]]:
     """Return the long options of the command and its subcommands, each with the full command name."""
     if isinstance(command, ConnectGroup):
         own = options_of(name, command.default)
-        return own + [each for sub, inner in command.commands.items() for each in options_of(f"{name} {sub}", inner)]
+        return own + [item for sub, inner in command.commands.items() for item in options_of(f"{name} {sub}", inner)]
     if isinstance(command, click.Group):
         return [option for sub, inner in command.commands.items() for option in options_of(f"{name} {sub}", inner)]
     return [(name, option) for parameter in command.params for option in parameter.opts if option.startswith("--")]

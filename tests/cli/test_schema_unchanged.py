@@ -48,11 +48,11 @@ def test_modules_other_than_the_served_modules_alter_no_table(run: Run, data: Pa
     with served(data, service="records", settings=served_modules) as restarted:
         assert "Stop with ctrl-C" in restarted.log.read_text()
 
-    for each in refused_results:
-        assert each.returncode == Exit.CONFLICT, each.stderr
-        assert "the database has the modules base, crm, party, and the settings" in each.stderr
-        assert "same COUNTERSIGN_MODULES as the server" in each.stderr
-        assert "countersign modules apply" in each.stderr
+    for refused_result in refused_results:
+        assert refused_result.returncode == Exit.CONFLICT, refused_result.stderr
+        assert "the database has the modules base, crm, party, and the settings" in refused_result.stderr
+        assert "same COUNTERSIGN_MODULES as the server" in refused_result.stderr
+        assert "countersign modules apply" in refused_result.stderr
     assert upgrade_result.returncode == Exit.CONFLICT
     assert "another `countersign serve` uses it" in upgrade_result.stderr
     assert empty_result.returncode == Exit.OK, empty_result.stderr

@@ -198,7 +198,9 @@ async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: 
                 )
                 assert_named(answer, parameter, "parameter")
         if parameter in schema_of(route.query).get("required", []):
-            less = {each: value for each, value in valid_query.items() if each != parameter}
+            less = {
+                parameter_name: value for parameter_name, value in valid_query.items() if parameter_name != parameter
+            }
             assert_named(await scene.send(route, ADMINISTRATOR, "north-draft", params=less), parameter, "parameter")
 
     assert await all_rows(scene.world.store) == rows_before

@@ -121,12 +121,12 @@ async def test_with_a_cookie_or_a_credential_nothing_is_compressed(
 
 async def test_no_other_answer_of_the_store_is_compressed(scene: Scene) -> None:
     public = {"/openapi.json", "/wiki.json", "/llms.txt", "/products", "/products/{id}", "/catalog"}
-    for (method, name), each in BY_KEY.items():
+    for (method, name), value in BY_KEY.items():
         if name in public or method != "GET" or name.endswith(("/releases", "/feed", "/cover.svg")):
             continue
         options: dict[str, Any] = {"params": QUERIES.get((method, name)), "headers": {"Accept-Encoding": "gzip, zstd"}}
         for caller in ("anonymous", "owner of north"):
-            answer = await scene.send(each, caller, **options)
+            answer = await scene.send(value, caller, **options)
             assert "content-encoding" not in answer.headers, (name, caller)
 
 

@@ -42,12 +42,12 @@ def load(module_text: str) -> None:
 def field_options(function_name: str) -> list[str]:
     """Return the options of a field."""
     names = [parameter.name for parameter in inspect.signature(getattr(declare, function_name)).parameters.values()]
-    return [*(each for each in names if each not in ("options", "choices", "target")), *FieldOptions.__annotations__]
+    return [*(name for name in names if name not in ("options", "choices", "target")), *FieldOptions.__annotations__]
 
 
 def call(function_name: str, **options: str) -> str:
     """Return the source of a call."""
-    return f"{function_name}({', '.join(f'{name}={each}' for name, each in options.items())})"
+    return f"{function_name}({', '.join(f'{name}={option}' for name, option in options.items())})"
 
 
 def wrong_models(value: str) -> Iterator[str]:
@@ -59,7 +59,9 @@ def wrong_models(value: str) -> Iterator[str]:
     for option in ("relation", "key", "fingerprint", "rows_about"):
         yield source(options=f", table={call('Table', **{'relation': BOLT, 'key': ID, option: value})}")
     for name in ("a", "n"):
-        yield from (source(options=f', rules=(where("{name}", {each}={value}),)') for each in ("eq", "in_", "gt"))
+        yield from (
+            source(options=f', rules=(where("{name}", {operator}={value}),)') for operator in ("eq", "in_", "gt")
+        )
 
 
 def wrong_modules(value: str) -> Iterator[str]:

@@ -32,7 +32,7 @@ from tests.declare.planting import BASE, BrokenModules, model, nursery, registry
 CASES = [*broken_modules.CASES, *kinds.CASES, *fields.CASES, *behaviour.CASES, *tables.CASES]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{each.rule.__name__}-{number}" for number, each in enumerate(CASES)])
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.rule.__name__}-{number}" for number, case in enumerate(CASES)])
 def test_a_broken_rule_is_reported_with_file_model_field_and_remedy(case: BrokenModules) -> None:
     with pytest.raises(DeclarationError) as refusal:
         Registry([BASE, *case.modules])
@@ -108,9 +108,9 @@ def test_a_module_is_refused_while_a_required_module_is_switched_off() -> None:
 
 
 def test_the_engines_own_commands_and_rights_can_be_granted() -> None:
-    commands = grantable({name: frozenset(each) for name, each in builtin_commands.SENTENCES.items()})
-    assert {name: set(each) for name, each in grants.BUILTIN_COMMANDS.items()} == {
-        name: each for name, each in commands.items() if each
+    commands = grantable({name: frozenset(sentence) for name, sentence in builtin_commands.SENTENCES.items()})
+    assert {name: set(builtin_command) for name, builtin_command in grants.BUILTIN_COMMANDS.items()} == {
+        name: command for name, command in commands.items() if command
     }
     assert set(grants.RIGHTS) == RIGHTS
 

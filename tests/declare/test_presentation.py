@@ -80,9 +80,9 @@ def test_the_title_is_the_field_that_represents_a_record() -> None:
 
 
 def test_every_shipped_model_has_an_icon_and_german_words() -> None:
-    for name, each in SHIPPED.models.items():
-        assert each.icon, name
-        assert each.label_de, name
+    for name, item in SHIPPED.models.items():
+        assert item.icon, name
+        assert item.label_de, name
     lead = SHIPPED.models["lead"].fields["stage"]
     assert isinstance(lead, Select)
     assert [choice.label["de"] for choice in lead.choices][:2] == ["Neu", "Qualifiziert"]

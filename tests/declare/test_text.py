@@ -73,7 +73,7 @@ def test_a_text_becomes_the_objects_that_a_package_declares() -> None:
     assert (module.source, customer.source, customer.summary) == ("shop.py", "shop.py", "A customer.")
     assert customer.table is not None
     assert customer.table.rows_about == 599
-    name, store, state = (customer.fields[each] for each in ("name", "store", "state"))
+    name, store, state = (customer.fields[item] for item in ("name", "store", "state"))
     assert isinstance(name, Text)
     assert (name.personal, name.required, name.max_length) == ("PERSON", True, 45)
     assert isinstance(store, Ref)
@@ -199,8 +199,8 @@ def test_options_that_do_not_fit_are_declaration_errors(line: str, error: str) -
 
 HOSTILE = ['"); import os #', '"""', "'''", "\\", "a\nb", "\0", "\ud800", "#", "{}", "\r", "\x85", "\u2028"]
 TEXTS = st.one_of(st.text(), st.sampled_from(HOSTILE), st.text(st.sampled_from("\"'\\\n#(){}[]")))
-NAMES = st.text(string.ascii_lowercase, min_size=3, max_size=8).map(lambda each: f"x_{each}")
-CLASSES = NAMES.map(str.title).map(lambda each: each.replace("_", ""))
+NAMES = st.text(string.ascii_lowercase, min_size=3, max_size=8).map(lambda text: f"x_{text}")
+CLASSES = NAMES.map(str.title).map(lambda text: text.replace("_", ""))
 COMMENTS = TEXTS.map(printable)
 CALLS = sorted(set(WORDS) - {"CALLER", "TODAY", "NEXT_QUARTER", "ADMINISTRATOR", "EQUALITY", "RANGES"})
 NUMBERS = st.integers(-(10**18), 10**18)
@@ -214,7 +214,7 @@ VALUES = st.recursive(
     ),
     max_leaves=8,
 )
-OPTIONS = st.lists(st.tuples(NAMES, VALUES), max_size=3, unique_by=lambda each: each[0]).map(tuple)
+OPTIONS = st.lists(st.tuples(NAMES, VALUES), max_size=3, unique_by=lambda text: text[0]).map(tuple)
 ALL_CALLS = st.builds(Call, st.sampled_from(CALLS), st.lists(VALUES, max_size=3).map(tuple), OPTIONS)
 BODIES = st.lists(st.one_of(st.builds(Comment, COMMENTS), st.builds(FieldText, NAMES, ALL_CALLS, COMMENTS)), max_size=5)
 MODELS = st.builds(ModelText, CLASSES, OPTIONS, TEXTS, BODIES.map(tuple))

@@ -81,7 +81,9 @@ def test_pods_have_only_needed_rights_and_each_service_selects_its_pods(values: 
         assert container["securityContext"]["readOnlyRootFilesystem"] is True, name
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}, name
     labels = [
-        each["spec"]["template"]["metadata"]["labels"] for each in objects if "template" in each.get("spec", {})
+        resource["spec"]["template"]["metadata"]["labels"]
+        for resource in objects
+        if "template" in resource.get("spec", {})
     ]
     for service in (object_ for object_ in objects if object_["kind"] == "Service"):
         selected = service["spec"]["selector"].items()

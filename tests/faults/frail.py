@@ -57,7 +57,8 @@ class FaultyDiskWorker:
     def live(self, errand_run: ErrandRun, mode: int = 0, at: int = 0) -> ProcessExit:
         """Run the remaining errands on a disk that fails in this mode, and record the answers in the ledgers."""
         known_steps = {
-            number: {"begun": list(each.begun), "heard": each.heard} for number, each in errand_run.ledgers.items()
+            number: {"begun": list(ledger.begun), "heard": ledger.heard}
+            for number, ledger in errand_run.ledgers.items()
         }
         order = {
             "service": errand_run.service,

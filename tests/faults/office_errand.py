@@ -57,7 +57,7 @@ async def require_audited_once(service: RecordsService, ledger: StepLedger) -> N
     Raises:
         WriteDoubled, WriteLost: a change is in the audit twice, or is missing.
     """
-    heard_values = {step: each.value for step, each in ledger.heard.items()}
+    heard_values = {step: value.value for step, value in ledger.heard.items()}
     lead, activity = heard_values["create"]["value"]["id"], heard_values["activity"]["value"]["id"]
     expected = {
         lead: {"lead.create": 1, "lead.update": 2, "lead.qualify": 1, "lead.delete": 1},
@@ -152,7 +152,7 @@ class _RecordsErrand:
         return Request("POST", path, self._desk.person, json.dumps(body).encode())
 
     async def _all(self, model: str, **equal: object) -> list[dict[str, Any]]:
-        conditions = [{"field": name, "op": "eq", "value": each} for name, each in equal.items()]
+        conditions = [{"field": name, "op": "eq", "value": value} for name, value in equal.items()]
         answer = await self._hand.ask(self._request(f"{model}.list", {"filter": conditions, "limit": 2}))
         assert answer.status == 200, answer
         records: list[dict[str, Any]] = json.loads(answer.body)["value"]
@@ -181,7 +181,7 @@ class _RecordsErrand:
     def _got(self, lead_id: str, **equal: object) -> Any:
         async def find(first_value: Any) -> Any:
             lead = await self._one("lead", id=lead_id)
-            return {"value": lead} if lead and all(lead[name] == each for name, each in equal.items()) else None
+            return {"value": lead} if lead and all(lead[name] == value for name, value in equal.items()) else None
 
         return find
 

@@ -40,7 +40,7 @@ def tables(data_directory: DataDirectory) -> dict[str, object]:
     """Return the count of rows and the SHA-256 of each table, except tables that differ by engine."""
     checksums = data_directory.command_output("verify", data_directory.data, "--tables")["tables"]
     assert isinstance(checksums, dict)
-    return {name: each for name, each in checksums.items() if name not in BY_ENGINE}
+    return {name: checksum for name, checksum in checksums.items() if name not in BY_ENGINE}
 
 
 def moving_s(data_directory: DataDirectory, url: str) -> float:

@@ -143,7 +143,7 @@ async def test_slow_clients_are_disconnected_and_delay_no_other_client(
             "rounds": len(alone_ms),
             "polite_p99_alone_ms": round(median(alone_ms), 2),
             "polite_p99_in_the_crowd_ms": round(median(crowded_ms), 2),
-            **{f"longest_{kind}_s": round(each, 1) for kind, each in closed_s.items()},
+            **{f"longest_{kind}_s": round(value, 1) for kind, value in closed_s.items()},
         }
     finally:
         lives.kill()

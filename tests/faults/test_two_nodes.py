@@ -101,7 +101,7 @@ def pair(
     ports = [postgres_cluster.port, redis_port, int(s3_endpoint.rpartition(":")[2])]
 
     def settings(host: str) -> dict[str, str]:
-        variables = {each: text.replace("127.0.0.1", host) for each, text in address.items()}
+        variables = {name: text.replace("127.0.0.1", host) for name, text in address.items()}
         rates = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")}
         return {
             "COUNTERSIGN_DATABASE_URL": variables["database"],

@@ -46,7 +46,7 @@ def test_record_ids_of_a_series_begin_alike_within_a_second_and_differ(monkeypat
     later_ids = [series.new_id() for _ in range(1_000)]
 
     prefixes = [{record_id[:8] for record_id in record_ids} for record_ids in (first_ids, later_ids)]
-    assert [len(each) for each in prefixes] == [1, 1]
+    assert [len(prefix) for prefix in prefixes] == [1, 1]
     assert prefixes[0] != prefixes[1]
     assert len({*first_ids, *later_ids}) == 2_000
     assert all(len(record_id) == 24 and int(record_id, 16) >= 0 for record_id in first_ids)

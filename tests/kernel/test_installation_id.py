@@ -181,8 +181,8 @@ async def test_services_that_settle_at_once_are_all_named_in_the_directory(
 
     monkeypatch.setattr(installation_id, "write_directory", write_after_the_other_has_read)
     state = InstallationState(own=None, blobs=None, are_blobs_read=True, sibling=None, database=OWN)
-    each = [places_of(tmp_path, schema, nodes.database) for schema in services]
+    all_places = [places_of(tmp_path, schema, nodes.database) for schema in services]
 
-    await asyncio.gather(*(installation_id.register(service_places, state) for service_places in each))
+    await asyncio.gather(*(installation_id.register(places, state) for places in all_places))
 
     assert installation_id.directory_id(tmp_path) == DirectoryId(OWN, is_settled=True, services=services)

@@ -113,7 +113,7 @@ class Office:
 
     async def first_record(self, model: str, who: str = "root", **equal: object) -> dict[str, Any]:
         """Return the first record with these values, as the caller sees it."""
-        conditions = [{"field": name, "op": "eq", "value": each} for name, each in equal.items()]
+        conditions = [{"field": name, "op": "eq", "value": value} for name, value in equal.items()]
         rows = await self.value(who, f"{model}.list", filter=conditions, limit=1)
         assert rows, f"no {model} with {equal}"
         return cast("dict[str, Any]", rows[0])

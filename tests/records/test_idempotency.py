@@ -199,7 +199,7 @@ async def test_a_command_that_reads_takes_no_key(office: Office) -> None:
 async def test_the_openapi_document_names_the_idempotency_key_of_operations_that_accept_keys(office: Office) -> None:
     paths = (await office.http.get("/api/openapi.json", headers=office.headers("alice"))).json()["paths"]
 
-    keyed_paths = {path for path, each in paths.items() if "parameters" in each["post"]}
+    keyed_paths = {path for path, path_item in paths.items() if "parameters" in path_item["post"]}
 
     assert {"/api/lead/create", "/api/lead/qualify", "/api/lead/import", "/api/session/revoke"} <= keyed_paths
     reading = {path for path in paths if path.endswith(("/get", "/list", "/search", "/export", "/history", "/watch"))}

@@ -32,7 +32,7 @@ that too.
 
 def page(commands: list[AcceptedText]) -> str:
     """Return the page, with the texts that commands of records accept."""
-    parsers = [f"| {name} | {each.source} | {each.bound} |" for name, each in PARSERS.items()]
+    parsers = [f"| {name} | {parser.source} | {parser.bound} |" for name, parser in PARSERS.items()]
     return "\n".join(
         [
             HEAD,

@@ -23,7 +23,7 @@ def cases() -> Iterator[object]:
 def superlinear(parser: Parser, longest: int) -> list[str]:
     """Return the inputs on which the parser takes more than linear time."""
     grown = {name: growth(make, parser.work, longest) for name, make in parser.inputs.items()}
-    return [f"{name}: {each}" for name, each in grown.items() if not each.is_linear]
+    return [f"{name}: {value}" for name, value in grown.items() if not value.is_linear]
 
 
 @pytest.mark.parametrize(("name", "longest"), list(cases()))

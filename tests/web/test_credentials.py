@@ -9,7 +9,7 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 
 
 def with_session(**headers: str) -> dict[str, str]:
-    request_headers = {name.replace("_", "-"): each for name, each in headers.items()}
+    request_headers = {name.replace("_", "-"): header for name, header in headers.items()}
     return {"Cookie": f"other=1; countersign={SESSION}", **request_headers}
 
 
@@ -156,7 +156,7 @@ async def test_an_exchange_that_failed_for_a_while_is_tried_again(echo: EchoServ
 async def test_a_cookie_that_is_not_a_session_is_not_forwarded(echo: EchoService, value: str) -> None:
     cookie = {"Cookie": f"countersign={value}".encode(), "Sec-Fetch-Site": b"same-origin"}
     async with browsing(echo, store_entry(HERE)) as http:
-        answer = await http.get("/api/v1/library", headers=[(name.encode(), each) for name, each in cookie.items()])
+        answer = await http.get("/api/v1/library", headers=[(name.encode(), value) for name, value in cookie.items()])
 
     assert "authorization" not in answer.json()["headers"]
     assert echo.asked == ["GET /api/v1/library"]

@@ -159,8 +159,8 @@ async def test_the_cache_is_bounded_and_draws_a_picture_once(monkeypatch: pytest
     numbered = [SocialImage(str(number), "", "", "", "") for number in range(5)]
 
     await asyncio.gather(*(images.png(numbered[0], None) for _ in range(4)))
-    for each in numbered:
-        await images.png(each, None)
+    for social_image in numbered:
+        await images.png(social_image, None)
     await images.png(numbered[4], None)
     await images.png(numbered[0], None)
 
@@ -197,7 +197,7 @@ def test_long_texts_are_cut_and_do_not_reach_the_edge() -> None:
     blank = picture_of(social_images.draw(long_image._replace(title=" ", name=" ", text="", by=""), None, files))
 
     margins = [(0, 0, 60, 630), (1150, 0, 1200, 630), (0, 600, 1200, 630)]
-    assert all(drawn_picture.crop(each).tobytes() == blank.crop(each).tobytes() for each in margins)
+    assert all(drawn_picture.crop(margin).tobytes() == blank.crop(margin).tobytes() for margin in margins)
     assert drawn_picture.tobytes() != blank.tobytes()
 
 
@@ -223,7 +223,9 @@ def property_of(page: str, name: str) -> str:
 def test_each_page_for_visitors_names_a_picture_that_link_previews_show(
     demo: Running, requires_built_pages: None
 ) -> None:
-    slugs = [each["slug"] for each in httpx.get(f"{demo.url}/api/v1/products?limit=5").json()["items"]]
+    slugs = [
+        listed_product["slug"] for listed_product in httpx.get(f"{demo.url}/api/v1/products?limit=5").json()["items"]
+    ]
     for path in ("/", "/publishers/northwind-games", *(f"/products/{slug}" for slug in slugs)):
         page = httpx.get(f"{demo.url}{path}", headers=PERSON).text
 

@@ -86,7 +86,7 @@ def test_german_texts_of_several_words_are_translated() -> None:
     words_by_key = {key: re.sub(r"\{\w+\}|\(\w+\)|\W", " ", text).split() for key, text in same_texts.items()}
 
     # Offered questions are in English, since the catalog understands only English questions.
-    assert not {key for key, each in words_by_key.items() if len(each) > 1 and not key.startswith("ask.offer.")}
+    assert not {key for key, value in words_by_key.items() if len(value) > 1 and not key.startswith("ask.offer.")}
 
 
 def test_the_sources_have_no_text_outside_of_the_catalogues() -> None:

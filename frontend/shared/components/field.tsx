@@ -90,8 +90,8 @@ export function SelectField({ value, options, onChange, ...common }: SelectProps
     <Field {...common}>
       {(controlAttributes) => (
         <select {...controlAttributes} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-          {options.map(([each, label]) => (
-            <option key={each} value={each} selected={each === value}>
+          {options.map(([option, label]) => (
+            <option key={option} value={option} selected={option === value}>
               {label}
             </option>
           ))}

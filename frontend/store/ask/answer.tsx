@@ -45,7 +45,7 @@ function Question({ text, unused }: { text: string; unused: readonly string[] })
   return (
     <p class="asked" lang="en">
       <span class="hidden-text">{t("unused")}: </span>
-      {markedParts(text, unused).map((each, index) => (each.isUnused ? <s key={index}>{each.text}</s> : each.text))}
+      {markedParts(text, unused).map((part, index) => (part.isUnused ? <s key={index}>{part.text}</s> : part.text))}
     </p>
   );
 }
@@ -56,15 +56,15 @@ interface Piece {
 }
 
 function markedParts(text: string, unused: readonly string[]): Piece[] {
-  const words = [...unused].sort((a, b) => b.length - a.length).map((each) => each.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
+  const words = [...unused].sort((a, b) => b.length - a.length).map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})(?![\\p{L}\\p{N}])`, "giu");
   // The pattern has a group, so every second piece is a match.
-  return text.split(pattern).map((each, index) => ({ text: each, isUnused: index % 2 === 1 }));
+  return text.split(pattern).map((part, index) => ({ text: part, isUnused: index % 2 === 1 }));
 }
 
 /** The products of an answer, each with the versions that the answer is about. */
 export function Results({ answer, titles }: { answer: AskAnswer; titles: ReadonlyMap<string, string> }) {
-  const slugs = [...new Set(answer.sources.map((each) => each.product))];
+  const slugs = [...new Set(answer.sources.map((source) => source.product))];
   if (!slugs.length) {
     return null;
   }
@@ -102,13 +102,13 @@ const slugOf = ({ schema_object }: AskAnswer["results"][number]) => decodeURICom
 
 /** The titles of the answer's products, by slug. */
 export function titles(answer: AskAnswer | null): ReadonlyMap<string, string> {
-  return new Map(answer?.results.map((each) => [slugOf(each), String(each.schema_object["name"])]));
+  return new Map(answer?.results.map((result) => [slugOf(result), String(result.schema_object["name"])]));
 }
 
 function product(answer: AskAnswer, slug: string) {
-  const result = answer.results.find((each) => slugOf(each) === slug);
+  const result = answer.results.find((candidate) => slugOf(candidate) === slug);
   const about = (result?.schema_object ?? {}) as Readonly<Record<string, unknown>>;
-  const platforms = String(about["operatingSystem"] ?? "").split(", ").filter((each): each is Platform => each in PLATFORMS);
+  const platforms = String(about["operatingSystem"] ?? "").split(", ").filter((platform): platform is Platform => platform in PLATFORMS);
   const kind = about["applicationCategory"] as Schemas["Product"]["kind"];
   const { name: publisher } = (about["publisher"] ?? {}) as { name?: string };
   const isFree = about["isAccessibleForFree"];
@@ -123,7 +123,7 @@ function product(answer: AskAnswer, slug: string) {
 }
 
 function versions(answer: AskAnswer, slug: string): string | undefined {
-  const versions = answer.sources.flatMap((each) => (each.product === slug && each.release !== null ? [each.release] : []));
+  const versions = answer.sources.flatMap((source) => (source.product === slug && source.release !== null ? [source.release] : []));
   const versionText = versions.slice(0, MOST_VERSIONS).join(", ") + (versions.length > MOST_VERSIONS ? " …" : "");
   return versions.length ? t("versions", { versions: versionText }) : undefined;
 }

@@ -31,7 +31,7 @@ export function Chips({ conditions, titles, onChange }: Props) {
       (chip?.querySelector<HTMLElement>(buttonSelector) ?? chip?.querySelector("button"))?.focus();
     }
   });
-  const drop = (each: Condition) => onChange(withoutCondition(conditions, each), conditionText(each, titles));
+  const drop = (condition: Condition) => onChange(withoutCondition(conditions, condition), conditionText(condition, titles));
   return (
     <section class="reading" aria-labelledby="reading">
       <h2 id="reading" class="small quiet">
@@ -42,7 +42,7 @@ export function Chips({ conditions, titles, onChange }: Props) {
         ref={list}
         onFocusIn={({ target }) => {
           const button = target as HTMLElement;
-          lastDropped.current = { button, at: [...(list.current?.children ?? [])].findIndex((each) => each.contains(button)) };
+          lastDropped.current = { button, at: [...(list.current?.children ?? [])].findIndex((chip) => chip.contains(button)) };
         }}
         onFocusOut={({ relatedTarget }) => {
           if (relatedTarget !== null) {
@@ -112,7 +112,7 @@ function edits(condition: Condition, conditions: Conditions, titles: Props["titl
 function additions(conditions: Conditions, onChange: Props["onChange"]): MenuItem[] {
   const hasProducts = conditions.filter(({ name }) => name === "product").length > 1;
   return ADDABLE.flatMap((name) => {
-    const usedValues = conditions.filter((each) => each.name === name).map((each) => each.value);
+    const usedValues = conditions.filter((condition) => condition.name === name).map((condition) => condition.value);
     const isValueCondition = name in CONDITION_VALUES;
     // Omit the default value of an option, which is not a condition. These options have only one value.
     const values = isValueCondition ? CONDITION_VALUES[name] : usedValues.length ? [] : OPTION_VALUES[name]?.slice(1);

@@ -59,7 +59,7 @@ export function conditions(filter: Filter | null): Conditions {
   const options = QUESTION_OPTIONS.flatMap((name) => {
     const value = filter[name];
     const values: readonly unknown[] = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value];
-    return values.map((each) => ({ name, mode: "" as const, value: String(each) }));
+    return values.map((value) => ({ name, mode: "" as const, value: String(value) }));
   });
   return [...valueConditions, ...options];
 }
@@ -68,7 +68,7 @@ export function conditions(filter: Filter | null): Conditions {
 export function asText(conditions: Conditions): string {
   const parts = [...VALUE_CONDITIONS, ...QUESTION_OPTIONS].flatMap((name) =>
     (["any", "all", "not", ""] as const).flatMap((mode) => {
-      const values = conditions.filter((each) => each.name === name && each.mode === mode).map((each) => quoted(each.value));
+      const values = conditions.filter((condition) => condition.name === name && condition.mode === mode).map((condition) => quoted(condition.value));
       return values.length ? [name + (mode === "not" ? "!=" : "=") + values.join(mode === "all" ? "&" : "|")] : [];
     }),
   );
@@ -82,13 +82,13 @@ function quoted(value: string): string {
 
 /** Remove a condition, and conditions that have no meaning without it. */
 export function withoutCondition(conditions: Conditions, condition: Condition): Conditions {
-  const remaining = conditions.filter((each) => each !== condition);
+  const remaining = conditions.filter((other) => other !== condition);
   const hasRange = remaining.some(({ name }) => name === "since" || name === "until");
   const depends = ({ name, value }: Condition) =>
     (name === "when" && /^(since|until)$/.test(condition.name) && !hasRange) ||
     ((name === "by" || name === "fields") && condition.name === "answer") ||
     (name === "answer" && value === "breakdown" && condition.name === "by");
-  return remaining.filter((each) => !depends(each));
+  return remaining.filter((other) => !depends(other));
 }
 
 /** Replace the value of a condition. If the value is the option's default, remove the condition. */
@@ -96,7 +96,7 @@ export function withValue(conditions: Conditions, oldCondition: Condition, value
   if (HAVE_DEFAULT.includes(oldCondition.name) && value === OPTION_VALUES[oldCondition.name]?.[0]) {
     return withoutCondition(conditions, oldCondition);
   }
-  const newConditions = conditions.map((each) => (each === oldCondition ? { ...oldCondition, value } : each));
+  const newConditions = conditions.map((condition) => (condition === oldCondition ? { ...oldCondition, value } : condition));
   return oldCondition.name === "answer" ? adjustedToAnswer(newConditions, value) : newConditions;
 }
 
@@ -108,7 +108,7 @@ export function withCondition(conditions: Conditions, name: string, value: strin
 
 /** Switch between including and excluding the value. */
 export function withModeToggled(conditions: Conditions, oldCondition: Condition): Conditions {
-  return conditions.map((each) => (each === oldCondition ? { ...oldCondition, mode: oldCondition.mode === "not" ? "any" : "not" } : each));
+  return conditions.map((condition) => (condition === oldCondition ? { ...oldCondition, mode: oldCondition.mode === "not" ? "any" : "not" } : condition));
 }
 
 /** Remove the options that the answer does not have. Add `by` to a breakdown without it. */

@@ -47,7 +47,7 @@ export async function loadLibrary(abort: AbortSignal): Promise<void> {
 
 /** The names of the collections that a product is in. */
 export function collectionsOf(product: OwnedProduct): string[] {
-  return collections.value.filter((each) => product.collections.includes(each.id)).map((each) => each.name);
+  return collections.value.filter((collection) => product.collections.includes(collection.id)).map((collection) => collection.name);
 }
 
 function show(id: string, change: Partial<OwnedProduct>): void {

@@ -35,7 +35,7 @@ export function NotesEditor({ product, onHidden }: Props) {
     });
   };
   const choose = (name: string, isIn: boolean) =>
-    void putInCollections(product, isIn ? [...collectionNames, name] : collectionNames.filter((each) => each !== name));
+    void putInCollections(product, isIn ? [...collectionNames, name] : collectionNames.filter((collectionName) => collectionName !== name));
   return (
     <div class="stack">
       <fieldset>

@@ -107,9 +107,9 @@ function Entry({ news: { product, at, isNew } }: { news: News }) {
 
 /** The followed products and publishers, with buttons to unfollow. */
 function Side({ follows, onEnd }: { follows: readonly Follow[]; onEnd: (follow: Follow) => void }) {
-  const end = (each: Follow) => {
-    onEnd(each);
-    void (each.product ? followProduct(each.product.id, false) : follow(each.target.slug, false));
+  const end = (followed: Follow) => {
+    onEnd(followed);
+    void (followed.product ? followProduct(followed.product.id, false) : follow(followed.target.slug, false));
   };
   return (
     <aside class="panel-box followed" aria-label={tLibrary("followed")}>

@@ -179,9 +179,9 @@ function Listed({ products, sort }: { products: Products; sort: string }) {
       <div class="toolbar">
         {kinds.length > 1 && (
           <div class="segments" role="group" aria-label={t("kind")}>
-            {(["", ...kinds] as const).map((each) => (
-              <button key={each} type="button" aria-pressed={kind === each} onClick={() => setQuery({ kind: each })}>
-                {each ? t(`kinds.${each}`) : t("all.kinds")}
+            {(["", ...kinds] as const).map((option) => (
+              <button key={option} type="button" aria-pressed={kind === option} onClick={() => setQuery({ kind: option })}>
+                {option ? t(`kinds.${option}`) : t("all.kinds")}
               </button>
             ))}
           </div>

@@ -18,7 +18,7 @@ export function Files({ id }: { id: string }) {
   return (
     <RequestResult of={releasesRequest}>
       {(releases) => {
-        const release = releases.find((each) => each.channel === "stable" && each.status !== "yanked") ?? releases[0];
+        const release = releases.find((candidate) => candidate.channel === "stable" && candidate.status !== "yanked") ?? releases[0];
         const files = [...(release?.artifacts ?? [])].sort((a, b) => Number(b.platform === currentPlatform) - Number(a.platform === currentPlatform));
         return files.length ? (
           <ul class="file-links">

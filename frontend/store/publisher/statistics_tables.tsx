@@ -85,7 +85,7 @@ function ByProduct({ numbers, range, products }: Props) {
               <tr key={key}>
                 <th scope="row">
                   <a href={`/publisher/products/${key}`} class="stats-product">
-                    <CoverImage product={products.find((each) => each.slug === key) ?? { slug: key }} sizes="44px" />
+                    <CoverImage product={products.find((product) => product.slug === key) ?? { slug: key }} sizes="44px" />
                     {label}
                   </a>
                 </th>

@@ -86,7 +86,7 @@ function UsageNumbers({ value }: { value: Numbers }) {
         keyOf={(countedNumber) => countedNumber}
         columns={[
           { name: "what", label: t("usage.what"), cell: (countedNumber) => t(`usage.${countedNumber}`) },
-          { name: "number", label: t("usage.number"), cell: (each) => number(value[each]), isNumber: true },
+          { name: "number", label: t("usage.number"), cell: (key) => number(value[key]), isNumber: true },
           { name: "bar", label: t("usage.bar"), cell: (number) => <Bar share={value[number] / maxCount} /> },
         ]}
       />

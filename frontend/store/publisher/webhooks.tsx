@@ -121,7 +121,7 @@ function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | nu
       onMade(reply.value.secret ?? null);
     });
   };
-  const setTypeSelected = (type: EventType, isOn: boolean) => change({ ...value, types: TYPES.filter((each) => (each === type ? isOn : value.types.includes(each))) });
+  const setTypeSelected = (type: EventType, isOn: boolean) => change({ ...value, types: TYPES.filter((eventType) => (eventType === type ? isOn : value.types.includes(eventType))) });
   return (
     <form class="form panel-box form-section" onSubmit={add} noValidate>
       <h2>{t("webhook.new")}</h2>

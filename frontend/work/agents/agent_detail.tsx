@@ -54,7 +54,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, isOwn, onRevo
   }, [isPaused, token.id]);
   const chosen = commandsOf(meta, token);
   // Leave out the model `plan`: every agent that may propose may also read its plans.
-  const rows = permissionsOf(meta, known, chosen, listOf(token.unmask)).filter((each) => each.model.name !== "plan");
+  const rows = permissionsOf(meta, known, chosen, listOf(token.unmask)).filter((row) => row.model.name !== "plan");
   const permitted = rows.filter(isSomething);
   const denied = deniedCommands(meta, chosen);
   const edit = isOwn && isLive(token) ? { link: { href: `/agents?new=1&like=${encodeURIComponent(token.id)}`, label: t("edit") } } : {};

@@ -92,9 +92,9 @@ export function permissionsOf(meta: Meta, commands: readonly Command[], chosen: 
     const writes = model.commands.filter((command) => !isReadCommand(command) && command !== id("delete"));
     const masked = model.fields.filter((field) => field.masked || (field.is_personal && !unmasked.includes(id(field.name))));
     const read = rated(READS.map(id));
-    const clear = masked.some((each) => each.name === model.shown_as) ? "masked" : masked.length > 0 ? "partly" : "yes";
+    const clear = masked.some((field) => field.name === model.shown_as) ? "masked" : masked.length > 0 ? "partly" : "yes";
     return { model, read: read === "yes" ? clear : read, write: rated(writes), remove: rated([id("delete")]) };
   });
-  const isNothing = (each: ModelPermissions) => each.read === "no" && each.write === "no" && each.remove === "no";
+  const isNothing = (permissions: ModelPermissions) => permissions.read === "no" && permissions.write === "no" && permissions.remove === "no";
   return [...all.filter((row) => !isNothing(row)), ...all.filter((row) => isNothing(row) && row.model.module !== "base")];
 }

@@ -39,9 +39,9 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
         results.length > 1 && (
           <div class="log-filter">
             <div class="segments" role="group" aria-label={t("log.filter")}>
-              {(["", ...results] as const).map((each) => (
-                <button key={each} type="button" aria-pressed={result === each} onClick={() => setResult(each)}>
-                  {each === "" ? t("log.all") : t(`result.${each}`)}
+              {(["", ...results] as const).map((option) => (
+                <button key={option} type="button" aria-pressed={result === option} onClick={() => setResult(option)}>
+                  {option === "" ? t("log.all") : t(`result.${option}`)}
                 </button>
               ))}
             </div>

@@ -101,9 +101,9 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
       <h2 id="making">{template ? t("replace.title", { label: template.label }) : t("create")}</h2>
       {template && step < 2 && <p class="quiet">{t("replace.text")}</p>}
       <ol class="stepper">
-        {STEPS.map((each, place) => (
-          <li key={each} aria-current={place === step ? "step" : undefined} class={place < step ? "done" : undefined}>
-            {t(`step.${each}`)}
+        {STEPS.map((name, place) => (
+          <li key={name} aria-current={place === step ? "step" : undefined} class={place < step ? "done" : undefined}>
+            {t(`step.${name}`)}
           </li>
         ))}
       </ol>
@@ -130,12 +130,12 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
             <div class="stack">
               <fieldset class="presets">
                 <legend>{t("scopes")}</legend>
-                {PRESETS.map((each) => (
-                  <label key={each} class="preset">
-                    <input type="radio" name="preset" checked={preset === each} onChange={() => choose(each)} />
+                {PRESETS.map((option) => (
+                  <label key={option} class="preset">
+                    <input type="radio" name="preset" checked={preset === option} onChange={() => choose(option)} />
                     <span>
-                      <b>{t(`preset.${each}`)}</b>
-                      <span class="quiet">{t(`preset.${each}.text`)}</span>
+                      <b>{t(`preset.${option}`)}</b>
+                      <span class="quiet">{t(`preset.${option}.text`)}</span>
                     </span>
                   </label>
                 ))}

@@ -30,7 +30,7 @@ export async function reloadPlans(id?: string): Promise<void> {
   const filter = id === undefined ? [pendingCondition] : [pendingCondition, { field: "id", op: "eq", value: id }];
   const response = await run<Plan[]>("plan", "list", { filter, limit: MAX_PLANS }).catch(() => null);
   // Keep the decisions made while this request was under way.
-  const isStillPending = ({ id: each }: Plan) => plans.peek()?.some((listedPlan) => listedPlan.id === each && listedPlan.state === "pending");
+  const isStillPending = ({ id: planId }: Plan) => plans.peek()?.some((listedPlan) => listedPlan.id === planId && listedPlan.state === "pending");
   updatePlans(response?.value.filter(isStillPending) ?? []);
 }
 

@@ -101,7 +101,7 @@ function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan
     return null;
   }
   const title = <RecordTitle model={model} recordRef={{ model: name, id }} isBare />;
-  const planFields = plan.diff.filter((each) => each.model === name && each.id === id).map((each) => each.field);
+  const planFields = plan.diff.filter((change) => change.model === name && change.id === id).map((change) => change.field);
   const shownFields = new Set([model.shown_as, ...planFields.filter((planField) => !isDeletion(plan) || !isIdentifying(model, planField))]);
   const { lastChange, related } = historyRequest.state === "loaded" ? historyRequest.value : NO_HISTORY;
   return (

@@ -28,6 +28,6 @@ export async function listTools(token: string): Promise<Tool[]> {
   }
   const answer = await send("GET", "/api/commands", { headers: { Authorization: headers.Authorization } });
   const { commands } = (await answer.json()) as { commands: Command[] };
-  const proposing = new Set(commands.filter((each) => each.needs_approval).map((each) => each.id.replace(".", "__")));
+  const proposing = new Set(commands.filter((command) => command.needs_approval).map((command) => command.id.replace(".", "__")));
   return reply.result.tools.map((tool) => ({ ...tool, proposes: proposing.has(tool.name) }));
 }

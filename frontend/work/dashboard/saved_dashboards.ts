@@ -33,7 +33,7 @@ export async function loadDashboards(meta: Meta, signal: AbortSignal): Promise<S
   const readDashboards = async (condition: object) =>
     (await run<Row[]>(DASHBOARD, "list", { filter: [condition], order: [{ field: "name", dir: "asc" }], limit: MAX_DASHBOARDS }, signal)).value;
   const [ownDashboards, sharedDashboards] = await Promise.all([readDashboards(ofMe), readDashboards({ field: "shared", op: "eq", value: true })]);
-  const foreignDashboards = sharedDashboards.filter((each) => !ownDashboards.some(({ id }) => id === each.id));
+  const foreignDashboards = sharedDashboards.filter((sharedDashboard) => !ownDashboards.some(({ id }) => id === sharedDashboard.id));
   return [...ownDashboards.map((ownDashboard) => toDashboard(ownDashboard, true)), ...foreignDashboards.map((foreignDashboard) => toDashboard(foreignDashboard, false))];
 }
 

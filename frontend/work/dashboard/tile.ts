@@ -92,7 +92,7 @@ export function nextWidth(tile: StoredTile, steps: number): number {
 export function measureOf(meta: Meta, tile: StoredTile): Measure | undefined {
   const model = modelOf(meta, tile.model ?? "");
   const { fn = "count", field = null, date } = tile;
-  const isSame = (each: Measure) => each.fn === fn && each.field === (field || null) && (!date || each.date === date);
+  const isSame = (measure: Measure) => measure.fn === fn && measure.field === (field || null) && (!date || measure.date === date);
   const measures = model ? measuresOf(model).filter(isSame) : [];
   return measures.find((measure) => hasFilterOf(tile, measure)) ?? measures.find((measure) => !measure.filter?.length) ?? measures[0];
 }
@@ -112,7 +112,7 @@ export function measureTile(kind: TileKind, model: Model, { fn, field, date, fil
 
 /** The fields to count records by. The workflow's state field comes first, or else the first select field. */
 export function countedFields(model: Model): Field[] {
-  const fields = model.fields.filter((each) => !each.masked && ["select", "bool", "ref", "date"].includes(each.kind));
+  const fields = model.fields.filter((field) => !field.masked && ["select", "bool", "ref", "date"].includes(field.kind));
   const groupField = workflowField(model) ?? fields.find((field) => field.kind === "select");
   return groupField ? [groupField, ...fields.filter((field) => field !== groupField)] : fields;
 }

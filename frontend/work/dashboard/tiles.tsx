@@ -214,7 +214,7 @@ export function States({ model, filter, title, state }: TileProps & { state: Fie
 
 /** The share of successful records among those that ended, if the field has one good and one bad end state. */
 function endedShare(state: Field, countOf: (value: string) => number): { value: string; share: number } | null {
-  const optionsWithTone = (tone: string) => (state.options ?? []).filter((each) => optionTone(state, each) === tone);
+  const optionsWithTone = (tone: string) => (state.options ?? []).filter((option) => optionTone(state, option) === tone);
   const [[goodOption, ...otherGoodOptions], badOptions] = [optionsWithTone("good"), optionsWithTone("bad")];
   const endedCount = [goodOption ?? "", ...badOptions].reduce((sum, badOption) => sum + countOf(badOption), 0);
   return goodOption && otherGoodOptions.length === 0 && badOptions.length > 0 && endedCount > 0 ? { value: goodOption, share: countOf(goodOption) / endedCount } : null;

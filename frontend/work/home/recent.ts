@@ -20,7 +20,7 @@ export function watchVisits(person: string): () => void {
     const [, model, id] = RECORD.exec(path.value) ?? [];
     if (model && id) {
       const visit = { model, id: decodeURIComponent(id) };
-      const otherVisits = recentVisits.peek().filter((each) => each.model !== model || each.id !== visit.id);
+      const otherVisits = recentVisits.peek().filter((recentVisit) => recentVisit.model !== model || recentVisit.id !== visit.id);
       recentVisits.value = [visit, ...otherVisits].slice(0, MAX_VISITS);
       localStorage.setItem(key, JSON.stringify(recentVisits.peek()));
     }

@@ -52,7 +52,7 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
       const isMissing = field.required && text === "";
       return [field.name, isMissing ? { fault: t("bulk.needed", { label: field.label }) } : parseText(field, text)] as const;
     });
-    const faults = parsedInputs.flatMap(([name, each]) => ("fault" in each ? [{ parameter: ID_PREFIX + name, detail: each.fault }] : []));
+    const faults = parsedInputs.flatMap(([name, input]) => ("fault" in input ? [{ parameter: ID_PREFIX + name, detail: input.fault }] : []));
     if (faults.length) {
       setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));
       return;

@@ -39,7 +39,7 @@ function FilterBuilder({ meta, model, filter, index, focusedControl = "field", o
   const field = fieldOf(model, name) ?? ID;
   const [selectedOp, setSelectedOp] = useState<string>(editedCondition ? (editedCondition.op === "is_null" && editedCondition.value === false ? "is_null.not" : editedCondition.op) : "");
   const [text, setText] = useState(editedCondition ? textOf(field, editedCondition) : "");
-  const opChoices = operators(field).flatMap((each) => (each === "is_null" ? [each, "is_null.not"] : [each]));
+  const opChoices = operators(field).flatMap((operator) => (operator === "is_null" ? [operator, "is_null.not"] : [operator]));
   const op = opChoices.includes(selectedOp) ? selectedOp : (opChoices[0] ?? "eq");
   useEffect(() => {
     (box.current?.querySelector<HTMLElement>(`#filter-${focusedControl}`) ?? box.current?.querySelector("select"))?.focus();

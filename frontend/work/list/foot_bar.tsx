@@ -12,7 +12,7 @@ const MAX_SUMS = 2;
 
 export function FootBar({ model, rows, children }: { model: Model; rows: Rows; children: ComponentChildren }) {
   const total = rows.total.value;
-  const sums = Object.entries(rows.sums.value).filter(([, each]) => each.sum !== null && each.count > 0).slice(0, MAX_SUMS);
+  const sums = Object.entries(rows.sums.value).filter(([, sum]) => sum.sum !== null && sum.count > 0).slice(0, MAX_SUMS);
   const firstSum = sums[0];
   return (
     <div class="foot-bar">

@@ -40,10 +40,10 @@ export function width_rem(model: Model, field: Field, { widths }: Layout): numbe
 
 /** The CSS grid columns, and the minimum width of a row. */
 export function gridTemplate(model: Model, columns: readonly Field[], layout: Layout): { columns: string; minWidth: string } {
-  const widths = columns.map((each) => ({ rem: width_rem(model, each, layout), isSet: layout.widths.has(each.name) }));
+  const widths = columns.map((column) => ({ rem: width_rem(model, column, layout), isSet: layout.widths.has(column.name) }));
   const rem = widths.reduce((sum, width) => sum + width.rem, 0);
   return {
-    columns: widths.map((each) => (each.isSet ? `${each.rem}rem` : `minmax(${each.rem}rem, ${each.rem}fr)`)).join(" "),
+    columns: widths.map((width) => (width.isSet ? `${width.rem}rem` : `minmax(${width.rem}rem, ${width.rem}fr)`)).join(" "),
     minWidth: `${rem}rem`,
   };
 }
@@ -56,7 +56,7 @@ export function setColumnWidth({ widths }: Layout, name: string, rem: number | n
   } else {
     newWidths.set(name, Math.round(Math.max(MIN_WIDTH_REM, Math.min(MAX_WIDTH_REM, rem)) * 4) / 4);
   }
-  setQuery({ widths: [...newWidths].map(([each, width]) => `${each}:${width}`).join(",") });
+  setQuery({ widths: [...newWidths].map(([name, width]) => `${name}:${width}`).join(",") });
 }
 
 export function setRelaxed(isRelaxed: boolean): void {

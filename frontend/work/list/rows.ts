@@ -125,7 +125,7 @@ export class Rows {
 
   /** Load the sums over the whole result. Earlier versions of the service do not send any. */
   private async loadSums(signal: AbortSignal): Promise<void> {
-    const fields = this.model.fields.filter((each) => each.kind === "money" && !each.masked).map((each) => each.name);
+    const fields = this.model.fields.filter((field) => field.kind === "money" && !field.masked).map((field) => field.name);
     if (fields.length === 0 || !this.model.command_details) {
       return;
     }

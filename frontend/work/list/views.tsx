@@ -36,11 +36,11 @@ export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
   const address = addressOfAll(model);
   const [nav, maxTabs] = useFittingTabs(savedViews.length);
   // On a phone, the declared views and the current one are tabs, and the menu has the others.
-  const isTab = (each: View, index: number) => each === view || (isNarrow.value ? each.isDeclared : index < maxTabs);
+  const isTab = (tab: View, index: number) => tab === view || (isNarrow.value ? tab.isDeclared : index < maxTabs);
   const tabs = savedViews.filter(isTab);
   const inMenu = savedViews.filter((savedView) => !tabs.includes(savedView));
   useEffect(() => loadViewCounts(model, tabs), [model.name, tabs.map((tab) => tab.search).join()]);
-  const countOf = (each: View) => (each === view && total !== null ? total : viewCounts.value[countKey(model, each)]);
+  const countOf = (countedView: View) => (countedView === view && total !== null ? total : viewCounts.value[countKey(model, countedView)]);
   const isAll = !view;
   const countOfAll = isAll && !currentSearch() ? (total ?? totalUnfiltered) : totalUnfiltered;
   const viewsModel = viewModel(meta);

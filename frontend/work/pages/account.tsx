@@ -83,8 +83,8 @@ function Choice({ name, icon, label, value, options, onChange }: ChoiceProps) {
       <Icon name={icon} />
       <span class="grow">{label}</span>
       <select class="input tight" id={`account-${name}`} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-        {options.map(([each, text]) => (
-          <option key={each} value={each} selected={each === value}>
+        {options.map(([option, text]) => (
+          <option key={option} value={option} selected={option === value}>
             {text}
           </option>
         ))}

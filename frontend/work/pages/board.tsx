@@ -66,7 +66,7 @@ function Lanes({ meta, model, field, fields }: Props) {
   const states = (row: Row): string[] => {
     const now = row[field.name];
     if (isGoverned) {
-      return [...new Set(actionsOf(model, row).flatMap((each) => (each.to && each.to !== now ? [each.to] : [])))];
+      return [...new Set(actionsOf(model, row).flatMap((action) => (action.to && action.to !== now ? [action.to] : [])))];
     }
     return mayRun(model, "update") && !field.readonly ? options.filter((option) => option !== now) : [];
   };

@@ -197,20 +197,20 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
         <FilterBar {...{ meta, model, filter }} edited={edited} onEdit={editFilter} />
         <div class="bar-end">
           <ViewChanged model={model} />
-          {PANELS.map(([each, icon]) => (
+          {PANELS.map(([name, icon]) => (
             <Popover
-              key={each}
-              isOpen={panel === each}
+              key={name}
+              isOpen={panel === name}
               onClose={() => setPanel(null)}
-              label={t(each)}
+              label={t(name)}
               opener={
-                <Button id={`panel-${each}`} tight look="plain" aria-label={t(each)} title={t(each)} aria-expanded={panel === each} onClick={() => setPanel(panel === each ? null : each)}>
+                <Button id={`panel-${name}`} tight look="plain" aria-label={t(name)} title={t(name)} aria-expanded={panel === name} onClick={() => setPanel(panel === name ? null : name)}>
                   <Icon name={icon} size="s" />
-                  <span class="bar-words">{t(each)}</span>
+                  <span class="bar-words">{t(name)}</span>
                 </Button>
               }
             >
-              {each === "sort" ? <Sorting {...{ model, order }} /> : <Columns {...{ model, columns }} />}
+              {name === "sort" ? <Sorting {...{ model, order }} /> : <Columns {...{ model, columns }} />}
             </Popover>
           ))}
           <Menu

@@ -66,12 +66,12 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
       const field = fieldOf(model, name);
       return [name, field ? parseText(field, text) : { value: text }] as const;
     });
-    const faults = parsedInputs.flatMap(([name, each]) => ("fault" in each ? [{ parameter: name, detail: each.fault }] : []));
+    const faults = parsedInputs.flatMap(([name, input]) => ("fault" in input ? [{ parameter: name, detail: input.fault }] : []));
     if (faults.length) {
       setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));
       return;
     }
-    void perform(action, Object.fromEntries(parsedInputs.map(([name, each]) => [name, "value" in each ? each.value : null])));
+    void perform(action, Object.fromEntries(parsedInputs.map(([name, input]) => [name, "value" in input ? input.value : null])));
   };
   const close = () => {
     setOpenAction(null);
@@ -154,7 +154,7 @@ export function UnavailableActions({ model, record }: { model: Model; record: Ro
   const state = workflowField(model);
   // Only actions that this person may use in another state, so that the list reveals no other action.
   const availableActions = actionsOf(model, record);
-  const actions = model.actions.filter((each) => model.commands.includes(each.id) && !availableActions.includes(each));
+  const actions = model.actions.filter((action) => model.commands.includes(action.id) && !availableActions.includes(action));
   if (actions.length === 0 || !state) {
     return null;
   }

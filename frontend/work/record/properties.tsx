@@ -63,7 +63,7 @@ function propertyIcon(meta: Meta, model: Model, field: Field): IconName {
 
 export function Properties(props: Props) {
   const { meta, model, fields, denied, record, openFields, texts } = props;
-  const isTitle = (each: Field) => each.name === model.shown_as && each.kind === "text" && Boolean(record[each.name]);
+  const isTitle = (field: Field) => field.name === model.shown_as && field.kind === "text" && Boolean(record[field.name]);
   const shownFields = fields.filter((field) => !isTitle(field) || openFields.has(field.name) || field.name in texts);
   return (
     <>

@@ -33,7 +33,7 @@ function referringFields(meta: Meta, model: Model): [Model, Field][] {
 function relationsOf(meta: Meta, model: Model, record: Row): Relation[] {
   const direct = referringFields(meta, model);
   const isAlone = (model: Model) => direct.filter(([relatedModel]) => relatedModel === model).length === 1;
-  const directRelations = direct.map(([each, field]) => ({ name: `${each.name}.${field.name}`, label: isAlone(each) ? each.plural : `${each.plural} (${field.label})`, model: each, field, to: model, id: record.id, exceptId: null }));
+  const directRelations = direct.map(([sourceModel, field]) => ({ name: `${sourceModel.name}.${field.name}`, label: isAlone(sourceModel) ? sourceModel.plural : `${sourceModel.plural} (${field.label})`, model: sourceModel, field, to: model, id: record.id, exceptId: null }));
   const indirectRelations = model.fields.flatMap((ref) => {
     const targetModel = modelOf(meta, ref.ref ?? "");
     return targetModel && targetModel.module !== "base" && !ref.is_part && record[ref.name] ? sharedRelations(meta, model, record, ref, targetModel) : [];
@@ -47,9 +47,9 @@ function relationsOf(meta: Meta, model: Model, record: Row): Relation[] {
 function sharedRelations(meta: Meta, model: Model, record: Row, ref: Field, targetModel: Model): Relation[] {
   const id = String(record[ref.name]);
   const fields = referringFields(meta, targetModel).filter(([, field]) => !field.is_part);
-  const relations = fields.map(([each, field]): Relation => {
-    const label = each === model ? t("related.others", { models: nounOf(each.plural), model: nounOf(targetModel.label) }) : each.plural;
-    return { name: `${targetModel.name}.${each.name}.${field.name}`, label, model: each, field, to: targetModel, id, exceptId: each === model && field.name === ref.name ? record.id : null };
+  const relations = fields.map(([sourceModel, field]): Relation => {
+    const label = sourceModel === model ? t("related.others", { models: nounOf(sourceModel.plural), model: nounOf(targetModel.label) }) : sourceModel.plural;
+    return { name: `${targetModel.name}.${sourceModel.name}.${field.name}`, label, model: sourceModel, field, to: targetModel, id, exceptId: sourceModel === model && field.name === ref.name ? record.id : null };
   });
   return relations.sort((relation, otherRelation) => Number(relation.model === model) - Number(otherRelation.model === model));
 }

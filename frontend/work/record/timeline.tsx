@@ -195,6 +195,6 @@ function eventText(model: Model, { command, changes }: HistoryEntry): string {
     case `${model.name}.update`:
       return names.length === 1 && label ? t("history.did.field", { field: label }) : t("history.did.fields", { n: number(names.length) });
     default:
-      return t("history.did.action", { action: model.actions.find((each) => each.id === command)?.label ?? command });
+      return t("history.did.action", { action: model.actions.find((action) => action.id === command)?.label ?? command });
   }
 }

@@ -54,7 +54,7 @@ export async function toggleFavourite(path: string, name: string): Promise<void>
       favourites.value = (favourites.peek() ?? []).filter((other) => other.id !== favourite.id);
       return;
     }
-    const position = Math.min(LAST_POSITION, Math.max(-1, ...allFavourites.map((each) => each.position ?? 0)) + 1);
+    const position = Math.min(LAST_POSITION, Math.max(-1, ...allFavourites.map((favourite) => favourite.position ?? 0)) + 1);
     const outcome = await runOrPropose<Favourite>(FAVOURITE, "create", { name: name.slice(0, 200), path, position });
     if (outcome.isDone) {
       favourites.value = [...(favourites.peek() ?? []), outcome.value];

@@ -86,7 +86,7 @@ async function giveRole(user: string, role: string, earlierRole: string): Promis
   if (role || earlierRole) {
     const filter = [{ field: "user", op: "eq", value: user }];
     const memberships = (await run<Row[]>("user_role", "list", { filter })).value;
-    const earlierMembership = memberships.find((each) => earlierRole !== role && each["role"] === earlierRole);
+    const earlierMembership = memberships.find((membership) => earlierRole !== role && membership["role"] === earlierRole);
     if (earlierMembership) {
       await run("user_role", "delete", { id: earlierMembership.id });
     }

@@ -148,7 +148,7 @@ class _TableStream:
         for (name, _), value in zip(self._columns, row, strict=True):
             if isinstance(value, str) and "\0" in value:
                 keys = zip(self._columns, row, strict=True)
-                key = ", ".join(f"{column}={each!r}" for (column, is_key), each in keys if is_key)
+                key = ", ".join(f"{column}={item!r}" for (column, is_key), item in keys if is_key)
                 text = f"PostgreSQL cannot store the NUL character that {self._table}.{name} has in the row {key}"
                 raise NotMovable(text, resolution="Remove the NUL from that text in SQLite, then try again.")
 

@@ -27,8 +27,8 @@ def check(word: Callable[..., object], arguments: Sequence[object], options: Map
         if kind is inspect.Parameter.VAR_KEYWORD:
             check_options(cast("Mapping[str, object]", value), hints[name])
         elif kind is inspect.Parameter.VAR_POSITIONAL:
-            for each in cast("Sequence[object]", value):
-                _check(name, each, hints[name])
+            for element in cast("Sequence[object]", value):
+                _check(name, element, hints[name])
         else:
             _check(name, value, hints[name])
 
@@ -63,9 +63,9 @@ def _fits(value: object, expected: object) -> bool:
         is_wrong_bool = expected is int and isinstance(value, bool)
         return isinstance(value, cast("type", expected)) and not is_wrong_bool
     if origin in (Union, UnionType):
-        return any(_fits(value, each) for each in parts)
+        return any(_fits(value, part) for part in parts)
     if origin is Literal:
-        return any(type(value) is type(each) and value == each for each in parts)
+        return any(type(value) is type(part) and value == part for part in parts)
     return _CONTAINERS.get(origin, _is_list)(value, parts)
 
 
@@ -79,11 +79,13 @@ def _is_function(value: object, _: Sequence[Any]) -> bool:
 
 def _is_dictionary(value: object, parts: Sequence[Any]) -> bool:
     items = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else None
-    return items is not None and all(_fits(key, parts[0]) and _fits(each, parts[1]) for key, each in items)
+    return items is not None and all(
+        _fits(key, parts[0]) and _fits(entry_value, parts[1]) for key, entry_value in items
+    )
 
 
 def _is_list(value: object, parts: Sequence[Any]) -> bool:
-    return isinstance(value, tuple) and all(_fits(each, parts[0]) for each in cast("tuple[object, ...]", value))
+    return isinstance(value, tuple) and all(_fits(element, parts[0]) for element in cast("tuple[object, ...]", value))
 
 
 _CONTAINERS: Mapping[object, Callable[[object, Sequence[Any]], bool]] = {
@@ -98,7 +100,7 @@ def _described(expected: object) -> str:
     if origin is None:
         return _NAMES.get(expected) or f"{getattr(expected, '__name__', expected)}(…)"
     if origin in (Union, UnionType):
-        return " or ".join(_described(each) for each in parts if each is not NoneType)
+        return " or ".join(_described(part) for part in parts if part is not NoneType)
     if origin is Literal:
         return f"{'one of ' if len(parts) > 1 else ''}{', '.join(map(repr, parts))}"
     if origin in _CONTAINERS:

@@ -61,7 +61,9 @@ def where(field: str, *, remedy: str = "", **condition: object) -> Where:
     """
     names = list(condition)
     # A trailing underscore is removed: `in` is a Python keyword, so it is written in_=["new", "won"].
-    operator: Operator | None = next((each for each in OPERATORS if names == [each] or names == [f"{each}_"]), None)
+    operator: Operator | None = next(
+        (operator for operator in OPERATORS if names == [operator] or names == [f"{operator}_"]), None
+    )
     if operator is None:
         raise ValueError(f"where({field!r}, …): name exactly one of {', '.join(OPERATORS)} (`in` as in_)")
     return Where(field, operator, condition[names[0]], remedy)

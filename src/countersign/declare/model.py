@@ -93,13 +93,13 @@ class Declared:
         """Return the current name of a field. The given name may be a former name of the field."""
         if name in self.fields:
             return name
-        return next((each for each, field in self.fields.items() if field.former_name == name), name)
+        return next((field_name for field_name, field in self.fields.items() if field.former_name == name), name)
 
     def filling_ref(self, name: str) -> str | None:
         """Return the name of the ref whose option `fills` contains the field, or None. If the input of a new record
         omits the field, its value is copied from the record that this ref refers to."""
-        refs = (each for each in self.fields.values() if isinstance(each, Ref))
-        return next((each.name for each in refs if name in each.fills), None)
+        refs = (field for field in self.fields.values() if isinstance(field, Ref))
+        return next((ref.name for ref in refs if name in ref.fills), None)
 
     def field(self, name: str) -> Field:
         """Return the field with this name.

@@ -116,7 +116,7 @@ def default_tone(options: tuple[str, ...], option: str) -> Tone:
     known = _TONES.get(option.lower())
     if known is not None:
         return known
-    steps = [each for each in options if each.lower() not in _TONES]
+    steps = [option for option in options if option.lower() not in _TONES]
     place = steps.index(option)
     return _STEPS[place] if place < len(_STEPS) else "grey"
 

@@ -104,7 +104,7 @@ def models_of(modules: Iterable[Module]) -> dict[str, Declared]:
     """
     found: dict[str, Declared] = {}
     for module in modules:
-        for model in (each.declared for each in module.models):
+        for model in (model.declared for model in module.models):
             if model.name in found:
                 other = found[model.name].source
                 text = f"{model.source}: {model.name}: this model is also declared in {other}: rename one"
@@ -191,7 +191,7 @@ class Registry:
     @cached_property
     def settings(self) -> Mapping[str, Setting]:
         """Map the name of each setting that a module declares to the setting."""
-        return {each.name: each for module in self.modules for each in module.settings}
+        return {setting.name: setting for module in self.modules for setting in module.settings}
 
     @cached_property
     def session(self) -> Mapping[str, str]:
@@ -209,7 +209,7 @@ class Registry:
     def long_labels(self) -> frozenset[str]:
         """Return the labels of long text fields."""
         fields = (field for model in self.models.values() for field in model.fields.values())
-        return frozenset(each.personal for each in fields if each.personal and isinstance(each, LongText))
+        return frozenset(field.personal for field in fields if field.personal and isinstance(field, LongText))
 
     @cached_property
     def referrers(self) -> Mapping[str, tuple[Referrer, ...]]:
@@ -219,7 +219,7 @@ class Registry:
             for field in model.fields.values():
                 if isinstance(field, Ref):
                     found[field.target].append(Referrer(model, field))
-        return {name: tuple(each) for name, each in found.items()}
+        return {name: tuple(value) for name, value in found.items()}
 
     @cached_property
     def totals(self) -> Mapping[str, tuple[Total, ...]]:
@@ -230,7 +230,7 @@ class Registry:
                 if field.sum_of is not None:
                     child, by, of = sum_source(self.models, parent, field)
                     found[child.name].append(Total(parent, field.name, child, by, of))
-        return {name: tuple(each) for name, each in found.items()}
+        return {name: tuple(value) for name, value in found.items()}
 
     def is_part(self, model: Declared, ref: Ref) -> bool:
         """Return whether a record of the model is a part of the record that this ref refers to.

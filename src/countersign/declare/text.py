@@ -96,7 +96,7 @@ class ModuleText:
     @property
     def models(self) -> tuple[ModelText, ...]:
         """Return the models without the comments."""
-        return tuple(each for each in self.body if isinstance(each, ModelText))
+        return tuple(statement for statement in self.body if isinstance(statement, ModelText))
 
 
 class TextError(Exception):
@@ -109,12 +109,14 @@ class TextError(Exception):
 def printable(text: str) -> str:
     """Return the text on one line: characters that are not printable are replaced by U+FFFD, and blanks around it are
     removed. Comments about names of a database contain only such text."""
-    return "".join(each if each.isprintable() else "\ufffd" for each in text).strip()
+    return "".join(character if character.isprintable() else "\ufffd" for character in text).strip()
 
 
 def _comment(text: str) -> str:
     """Return the comment on one line, with the tabs, blanks and joiners that a person has written."""
-    return "".join(each if each.isprintable() or _is_of_comment(each) else "\ufffd" for each in text).strip()
+    return "".join(
+        character if character.isprintable() or _is_of_comment(character) else "\ufffd" for character in text
+    ).strip()
 
 
 def _is_of_comment(character: str) -> bool:
@@ -130,12 +132,12 @@ def write(module: ModuleText) -> str:
     parts = [_docstring(module.summary), ""] if module.summary else []
     used = sorted({"Model"} | set(_words(module)))
     parts += [_statement(f"from {PACKAGE} import ", [*used], "", 0, wraps="()"), ""]
-    for at, each in enumerate(module.body):
+    for at, statement in enumerate(module.body):
         is_first = at == 0 or isinstance(module.body[at - 1], ModelText)
-        if isinstance(each, ModelText):
-            parts += ["", *_model_lines(each), ""]
+        if isinstance(statement, ModelText):
+            parts += ["", *_model_lines(statement), ""]
         else:
-            parts += [*([""] if is_first else []), f"# {_checked_comment(each.text)}"]
+            parts += [*([""] if is_first else []), f"# {_checked_comment(statement.text)}"]
     parts += [""] if module.body and isinstance(module.body[-1], Comment) else []
     parts += ["", f"module = {_source(module.module, len('module = '), 0)}", ""]
     return "\n".join(parts)
@@ -164,7 +166,7 @@ def build(text: ModuleText, source: str) -> Module:
         DeclarationError: an option of a declaration word does not exist, or has a value of the wrong type.
     """
     builder = _Builder(source)
-    models = {each.class_name: builder.model(each) for each in text.models}
+    models = {model.class_name: builder.model(model) for model in text.models}
     module = builder.value(text.module, models)
     if not isinstance(module, Module):
         raise DeclarationError(f'{source}: it ends with no module = Module("name", …): add it')
@@ -183,7 +185,7 @@ def quoted(text: str) -> str:
 
 
 def _escaped(text: str, keeps: str = "") -> str:
-    return "".join(each if each in keeps else _escape(each) for each in text)
+    return "".join(character if character in keeps else _escape(character) for character in text)
 
 
 def _escape(character: str) -> str:
@@ -216,14 +218,14 @@ def _model_lines(model: ModelText) -> Iterator[str]:
     if model.summary:
         yield f"    {_docstring(model.summary)}"
         yield ""
-    for each in model.body:
-        if isinstance(each, Comment):
-            yield f"    # {_checked_comment(each.text)}"
+    for statement in model.body:
+        if isinstance(statement, Comment):
+            yield f"    # {_checked_comment(statement.text)}"
         else:
-            start = f"    {_checked_name(each.name)} = "
-            comment = f"  # {_checked_comment(each.comment)}" if each.comment else ""
-            yield f"{start}{_source(each.call, len(start), 4)}{comment}"
-    if not any(isinstance(each, FieldText) for each in model.body):
+            start = f"    {_checked_name(statement.name)} = "
+            comment = f"  # {_checked_comment(statement.comment)}" if statement.comment else ""
+            yield f"{start}{_source(statement.call, len(start), 4)}{comment}"
+    if not any(isinstance(statement, FieldText) for statement in model.body):
         yield "    pass" if not model.summary else ""
 
 
@@ -232,10 +234,13 @@ def _source(value: Value, column: int, indent: int) -> str:
     inner = indent + 4
     match value:
         case Call():
-            parts = [*_sources(value.arguments, inner), *(_option(name, each, inner) for name, each in value.options)]
+            parts = [
+                *_sources(value.arguments, inner),
+                *(_option(name, option_value, inner) for name, option_value in value.options),
+            ]
             return _statement(_checked_name(value.word), parts, "", indent, column=column)
         case Dictionary():
-            parts = [_item(key, each, inner) for key, each in value.items]
+            parts = [_item(key, entry_value, inner) for key, entry_value in value.items]
             return _statement("", parts, "", indent, brackets="{}", column=column)
         case tuple():
             single = "," if len(value) == 1 else ""
@@ -249,7 +254,7 @@ def _source(value: Value, column: int, indent: int) -> str:
 
 
 def _sources(values: Iterable[Value], indent: int) -> list[str]:
-    return [_source(each, indent, indent) for each in values]
+    return [_source(value, indent, indent) for value in values]
 
 
 def _item(key: Value, value: Value, indent: int) -> str:
@@ -287,7 +292,7 @@ def _words(module: ModuleText) -> Iterator[str]:
     values: list[Value] = [module.module]
     for model in module.models:
         values += [value for _, value in model.options]
-        values += [each.call for each in model.body if isinstance(each, FieldText)]
+        values += [statement.call for statement in model.body if isinstance(statement, FieldText)]
     while values:
         value = values.pop()
         values += _parts(value)
@@ -301,9 +306,9 @@ def _parts(value: Value) -> tuple[Value, ...]:
     """Return the values inside a value."""
     match value:
         case Call():
-            return (*value.arguments, *(each for _, each in value.options))
+            return (*value.arguments, *(option_value for _, option_value in value.options))
         case Dictionary():
-            return tuple(each for item in value.items for each in item)
+            return tuple(element for item in value.items for element in item)
         case tuple():
             return value
         case _:
@@ -463,14 +468,14 @@ class _Reader:
         """Return the comments before the line that were not taken yet."""
         taken = [*self._skipped, *self._passed(line)]
         self._skipped = []
-        return [each.text for each in taken]
+        return [comment.text for comment in taken]
 
     def _take_indented_before(self, line: int) -> list[str]:
         """Return the comments before the line that were not taken yet and are indented. Others stay for
         `_take_before`."""
         passed = self._passed(line)
-        self._skipped += [each for each in passed if not each.column]
-        return [each.text for each in passed if each.column]
+        self._skipped += [comment for comment in passed if not comment.column]
+        return [comment.text for comment in passed if comment.column]
 
     def _passed(self, line: int) -> Sequence[_CommentToken]:
         """Move the position to the first comment that is not before the line, and return the comments in between."""
@@ -486,7 +491,7 @@ class _Reader:
         return _call(value)
 
     def _model(self, node: ast.ClassDef, following: int | None) -> ModelText:
-        is_plain = [ast.dump(each) for each in node.bases] == [ast.dump(ast.Name("Model", ast.Load()))]
+        is_plain = [ast.dump(base) for base in node.bases] == [ast.dump(ast.Name("Model", ast.Load()))]
         if not is_plain or node.decorator_list:
             raise TextError(f"write class {node.name}(Model, …)", node.lineno)
         summary, statements = _split_docstring(node.body)
@@ -507,7 +512,7 @@ class _Reader:
         end = statement.end_lineno or statement.lineno
         comments = self._take_indented_before(end)
         following = self._comments[self._position : self._position + 1]
-        last = [each.text for each in following if each.line == end and not each.is_alone]
+        last = [comment.text for comment in following if comment.line == end and not comment.is_alone]
         self._position += len(last)
         return [*map(Comment, comments), FieldText(name, _call(value), last[0] if last else "")]
 
@@ -522,9 +527,9 @@ def _split_docstring(statements: Sequence[ast.stmt]) -> tuple[str, Sequence[ast.
 def _check_import(statement: ast.ImportFrom) -> None:
     if statement.module != PACKAGE or statement.level:
         raise TextError(f"a module text imports from {PACKAGE} alone: remove the import", statement.lineno)
-    for each in statement.names:
-        if each.name not in WORDS or each.asname:
-            raise TextError(f"{PACKAGE} has no declaration word {each.name!r}: remove it", statement.lineno)
+    for alias in statement.names:
+        if alias.name not in WORDS or alias.asname:
+            raise TextError(f"{PACKAGE} has no declaration word {alias.name!r}: remove it", statement.lineno)
 
 
 def _assignment(statement: ast.stmt) -> tuple[str, ast.expr]:
@@ -543,12 +548,12 @@ def _call(node: ast.Call) -> Call:
 
 def _options(keywords: Sequence[ast.keyword]) -> tuple[tuple[str, Value], ...]:
     found: list[tuple[str, Value]] = []
-    for each in keywords:
-        if each.arg is None:
-            raise TextError("write each option by its name", each.lineno)
-        if each.arg in (name for name, _ in found):
-            raise TextError(f"{each.arg} is given twice: remove one", each.lineno)
-        found.append((each.arg, _value(each.value)))
+    for option in keywords:
+        if option.arg is None:
+            raise TextError("write each option by its name", option.lineno)
+        if option.arg in (name for name, _ in found):
+            raise TextError(f"{option.arg} is given twice: remove one", option.lineno)
+        found.append((option.arg, _value(option.value)))
     return tuple(found)
 
 
@@ -587,7 +592,11 @@ class _Builder:
         Raises:
             DeclarationError: the options of the class or of a field do not fit.
         """
-        fields = [(each.name, self.value(each.call, {})) for each in text.body if isinstance(each, FieldText)]
+        fields = [
+            (statement.name, self.value(statement.call, {}))
+            for statement in text.body
+            if isinstance(statement, FieldText)
+        ]
         known: set[str] = set()
         for name, _ in fields:
             if name in known:
@@ -613,14 +622,14 @@ class _Builder:
             DeclarationError: a name is unknown, or the arguments of a word do not fit.
         """
         if isinstance(value, tuple):
-            return tuple(self.value(each, models) for each in value)
+            return tuple(self.value(element, models) for element in value)
         if isinstance(value, Dictionary):
             return self._dictionary(value, models)
         if isinstance(value, Name):
             return self._named(value.name, models)
         if isinstance(value, Call):
-            given = [self.value(each, models) for each in value.arguments]
-            options = {name: self.value(each, models) for name, each in value.options}
+            given = [self.value(argument, models) for argument in value.arguments]
+            options = {name: self.value(option_value, models) for name, option_value in value.options}
             word = getattr(declare, value.word)
             try:
                 arguments.check(word, given, options)
@@ -633,7 +642,7 @@ class _Builder:
         keys = [self.value(key, models) for key, _ in value.items]
         if not all(isinstance(key, str | int) for key in keys):
             raise DeclarationError(f"{self._source}: a key of a dictionary is neither text nor a number: correct it")
-        return dict(zip(keys, (self.value(each, models) for _, each in value.items), strict=True))
+        return dict(zip(keys, (self.value(entry_value, models) for _, entry_value in value.items), strict=True))
 
     def _named(self, name: str, models: Mapping[str, type[Model]]) -> object:
         if name in models:

@@ -142,7 +142,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 def _printable(name: str) -> str:
     """Return the key in a printable form, for an error message."""
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name[:MAX_SHOWN])
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name[:MAX_SHOWN]
+    )
 
 
 MAX_OBJECT_DEPTH = 16

@@ -70,7 +70,9 @@ class Numbers(Family):
 
     def lines(self, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
         """See Family."""
-        return [self.sample(each.value, *values, extra_labels=extra_labels) for values, each in self._series.items()]
+        return [
+            self.sample(series.value, *values, extra_labels=extra_labels) for values, series in self._series.items()
+        ]
 
 
 class Durations:
@@ -105,7 +107,9 @@ class Histogram(Family):
 
     def lines(self, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
         """See Family."""
-        return [line for values, each in self._series.items() for line in self._of_series(values, each, extra_labels)]
+        return [
+            line for values, series in self._series.items() for line in self._of_series(values, series, extra_labels)
+        ]
 
     def _of_series(self, values: Labels, durations: Durations, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
         lines: list[str] = []

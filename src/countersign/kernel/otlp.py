@@ -80,8 +80,8 @@ class _ConnectionCutter:
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         with self._lock:
-            for each in self._made:
-                each.close()
+            for connection_copy in self._made:
+                connection_copy.close()
             self._made.clear()
 
     def note(self, connection: socket.socket) -> None:
@@ -99,9 +99,9 @@ class _ConnectionCutter:
     def _cut(self) -> None:
         with self._lock:
             self._is_over = True
-            for each in self._made:
+            for connection_copy in self._made:
                 with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+                    connection_copy.shutdown(socket.SHUT_RDWR)
 
 
 _UNDER_WAY: ContextVar[_ConnectionCutter] = ContextVar("exchange")
@@ -188,10 +188,10 @@ class OtlpTracer:
             threading.Thread(target=provider.shutdown, daemon=True) for provider in self._providers.values()
         ]
         until_s = clock.monotonic_s() + CLOSING_S
-        for each in shutdown_threads:
-            each.start()
-        for each in shutdown_threads:
-            each.join(max(0.0, until_s - clock.monotonic_s()))
+        for shutdown_thread in shutdown_threads:
+            shutdown_thread.start()
+        for shutdown_thread in shutdown_threads:
+            shutdown_thread.join(max(0.0, until_s - clock.monotonic_s()))
 
     def _provider(self, service: str) -> TracerProvider:
         """Return the provider of a service. A process may run two services, so each service has its own."""

@@ -157,8 +157,8 @@ async def _open_adopted(
     stack.push_async_callback(adopted_database.close)
     await adopted_store.require_narrow_rights(registry, adopted_database, accepts_wide=settings.accept_wide_rights)
     stores = await adopted_store.stores(registry, adopted_database, secret, is_shared=bool(settings.database_url))
-    for each in {store.suspensions for store in stores.values()}:
-        await stack.enter_async_context(periodic(each.check, every_s=CHECK_EVERY_S))
+    for suspension in {store.suspensions for store in stores.values()}:
+        await stack.enter_async_context(periodic(suspension.check, every_s=CHECK_EVERY_S))
     return stores
 
 

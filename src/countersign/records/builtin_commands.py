@@ -74,7 +74,9 @@ class AuditCheck:
             report.is_intact,
             clock.rfc3339(reading_settings.begun),
             report.entries if is_told else None,
-            [AuditFault(each.lane, each.number, each.id, each.what) for each in report.faults] if is_told else None,
+            [AuditFault(fault.lane, fault.number, fault.id, fault.what) for fault in report.faults]
+            if is_told
+            else None,
         )
 
 

@@ -200,7 +200,7 @@ class _Seeder:
         model_declaration = self._run.engine.registry.models[model]
         run = replace(self._run, actor=replace(self._run.actor, user_id=self._people[creator_id]))
         hands = workflow.EffectContext(run, model_declaration, "", {}, "demo")
-        return await hands.create(model, **{name: each for name, each in values.items() if each is not None})
+        return await hands.create(model, **{name: value for name, value in values.items() if value is not None})
 
     async def _act(self, model: str, record_id: str, *moves: str) -> None:
         model_declaration = self._run.engine.registry.models[model]
@@ -222,7 +222,14 @@ class _Seeder:
         party = _choice(self._parties)
         if party not in self._parties[LATIN_PARTIES:] or _is_other(number):
             return party
-        return _at([each for each in self._parties[:LATIN_PARTIES] if each.is_company == party.is_company], number)
+        return _at(
+            [
+                existing_party
+                for existing_party in self._parties[:LATIN_PARTIES]
+                if existing_party.is_company == party.is_company
+            ],
+            number,
+        )
 
     def _notes(self, number: int) -> str:
         return _choice(OTHER_NOTES if _is_other(number) else NOTES)

@@ -131,12 +131,12 @@ class Dispatch:
         )
         approval_ids = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows) - lifted_approvals
         declared_names = {
-            f"{name}.{each}"
+            f"{name}.{item}"
             for name, model in self.engine.registry.models.items()
-            for each in (*model.commands, *command.moves(model))
-            if each == "import"
-            or policy.is_declared(self.engine.registry, name, each)
-            or (policy.is_default(model, each) and f"{name}.{each}" not in lifted_approvals)
+            for item in (*model.commands, *command.moves(model))
+            if item == "import"
+            or policy.is_declared(self.engine.registry, name, item)
+            or (policy.is_default(model, item) and f"{name}.{item}" not in lifted_approvals)
         }
         return Approvals(frozenset(declared_names), approval_ids, lifted_approvals)
 

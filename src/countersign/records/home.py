@@ -85,7 +85,11 @@ async def home(run: Run, model: str, body: Body) -> Home:
     """
     refuse_unknown_keys(body, (), "user.home")
     views = [view for view in run.caller.view.models.values() if _has_work(run, view)]
-    open_records = [each for view in views if (each := await _open_records(run, view)) is not None and each.count]
+    open_records = [
+        view_records
+        for view in views
+        if (view_records := await _open_records(run, view)) is not None and view_records.count
+    ]
     return Home(
         waiting=await _waiting(run),
         due=[open_record for open_record in open_records if open_record.owner_field != _ASSIGNEE],
@@ -132,7 +136,9 @@ def _owner_field(view: ModelView) -> Ref | None:
 def _date_field(view: ModelView) -> Field | None:
     """Return the date field by which a record is due: the date field of the last measure that has one or, without such
     a measure, the last date field."""
-    measure_dates = [each.date for each in view.model.measures if each.date and view.sees_in_clear(each.date)]
+    measure_dates = [
+        measure.date for measure in view.model.measures if measure.date and view.sees_in_clear(measure.date)
+    ]
     dates = [name for name in view.fields if view.model.fields[name].kind == "date" and view.sees_in_clear(name)]
     names = measure_dates or dates
     return view.model.fields[names[-1]] if names else None

@@ -225,8 +225,8 @@ def _whole_sight(run: Run) -> str:
     return _hashed(
         run,
         [
-            (name, sorted(each.commands), list(each.fields.items()), sorted(each.writable), _row_rules(each))
-            for name, each in sorted(models.items())
+            (name, sorted(model.commands), list(model.fields.items()), sorted(model.writable), _row_rules(model))
+            for name, model in sorted(models.items())
         ],
     )
 
@@ -235,7 +235,10 @@ def _row_rules(view: ModelView) -> list[tuple[str, list[list[str]] | None]]:
     """Return each command with its row conditions, sorted by command. None means every record. A condition that is not
     a `Where` depends only on the rest of the caller's view, so its type is enough."""
     return [
-        (command, None if rows is None else sorted([_rule(each) for each in alternative] for alternative in rows))
+        (
+            command,
+            None if rows is None else sorted([_rule(condition) for condition in alternative] for alternative in rows),
+        )
         for command, rows in sorted(view.rows.items())
     ]
 

@@ -97,7 +97,7 @@ def _operation(view: ModelView, name: str, summary: str, *, asks: bool) -> dict[
         answers["202"] = _json_content("A person must approve.", {"$ref": "#/components/schemas/Proposal"})
     is_keyed = command.writes(view.model, name)
     if is_keyed:
-        answers = {status: {**each, "headers": _REPLAYED} for status, each in answers.items()}
+        answers = {status: {**answer, "headers": _REPLAYED} for status, answer in answers.items()}
     for status, response in (("400", "Refused"), ("401", "Unauthenticated"), ("404", "NotFound")):
         answers[status] = {"$ref": f"#/components/responses/{response}"}
     return {

@@ -306,7 +306,7 @@ async def _spoken(run: Run, structure: object) -> object:
 
     def spoken(value: object) -> object:
         if isinstance(value, dict):
-            return {name: spoken(each) for name, each in cast("dict[str, object]", value).items()}
+            return {name: spoken(member) for name, member in cast("dict[str, object]", value).items()}
         if isinstance(value, list):
             return [spoken(member) for member in cast("list[object]", value)]
         return placeholder_tokens.replace_tokens(run.engine.grammar, value, tokens) if isinstance(value, str) else value
@@ -329,10 +329,12 @@ async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int
     contain them."""
     withheld_ids: set[int] = set()
     async for step in CooperativeIterator(plan_steps):
-        origins = {name: each.origins for name, each in step.given.items() if each.origins}
+        origins = {name: field_input.origins for name, field_input in step.given.items() if field_input.origins}
         hidden_names = await rights.hidden_fields(run, step.model, origins)
         withheld_ids |= {
-            each.sealed_id for name, each in step.given.items() if name in hidden_names and each.sealed_id is not None
+            field_input.sealed_id
+            for name, field_input in step.given.items()
+            if name in hidden_names and field_input.sealed_id is not None
         }
     return frozenset(withheld_ids)
 

@@ -171,7 +171,7 @@ async def _issued(run: Run, token_request: agent_tokens.TokenRequest) -> Token:
         issued_token = await agent_tokens.issue_token(
             write_run.transaction, run.engine.records, run.caller, token_request
         )
-        values = {name: [None, each] for name, each in issued_token.values.items() if each is not None}
+        values = {name: [None, value] for name, value in issued_token.values.items() if value is not None}
         await record_writer.record_audit(write_run, "agent_token.create", model, issued_token.record_id, values)
     return Token(issued_token.token)
 

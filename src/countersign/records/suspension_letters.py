@@ -142,6 +142,6 @@ async def _note(transaction: Transaction, models: Collection[str]) -> None:
     for (model,) in await transaction.fetch(_NOTED):
         if model not in models:
             await transaction.run(_FORGET, model)
-    new_models = [each for each in sorted(models) if await transaction.fetch_one(_NOTE, each, now) is not None]
+    new_models = [model for model in sorted(models) if await transaction.fetch_one(_NOTE, model, now) is not None]
     if new_models:
         await transaction.run(_QUEUE_LETTERS, ADMINISTRATOR, now, clock.later(now, seconds=DELAY_S))

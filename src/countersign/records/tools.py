@@ -112,7 +112,7 @@ class RecordTools:
         if len(self._sights) >= MAX_VIEWS:
             self._sights.clear()
         tool_entries = tuple(
-            (name, each.commands, tuple(each.fields.items()), each.writable) for name, each in view.models.items()
+            (name, model.commands, tuple(model.fields.items()), model.writable) for name, model in view.models.items()
         )
         self._sights[id(view)] = (view, tool_entries)
         return tool_entries
@@ -232,7 +232,7 @@ def _compact(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
     null.
     """
     members: dict[str, dict[str, Any]] = schema["properties"]
-    return {**schema, "properties": {name: _member(each, may_empty=may_empty) for name, each in members.items()}}
+    return {**schema, "properties": {name: _member(member, may_empty=may_empty) for name, member in members.items()}}
 
 
 def _member(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
@@ -242,5 +242,5 @@ def _member(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
     descriptions = {name: member.pop(name) for name in ("description",) if name in member}
     member["type"] = member["type"][0]
     if "enum" in member:
-        member["enum"] = [each for each in member["enum"] if each is not None]
+        member["enum"] = [option for option in member["enum"] if option is not None]
     return {**descriptions, "anyOf": [member, {"type": "null"}]} if may_empty else {**descriptions, **member}

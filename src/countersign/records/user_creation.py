@@ -57,7 +57,7 @@ async def add(
 def _field_inputs(registry: Registry, username: str, name: str | None, email: str | None) -> dict[str, FieldInput]:
     fields = registry.models["user"].fields
     values = {"username": username, "name": name, "email": email}
-    return {each: FieldInput(_read_field(fields[each], value)) for each, value in values.items()}
+    return {item: FieldInput(_read_field(fields[item], value)) for item, value in values.items()}
 
 
 def _no_role(role: str, known_roles: Sequence[str]) -> BadInput:

@@ -98,7 +98,7 @@ def requests_of(operations: Sequence[Operation], base_url: str, key: str | None)
         InvalidRequest: a path or a header of an operation cannot be sent; the pointer names its index.
     """
     max_bytes = MAX_RESPONSES_BYTES // len(operations)
-    return [_request(each, index, base_url, key, max_bytes) for index, each in enumerate(operations)]
+    return [_request(operation, index, base_url, key, max_bytes) for index, operation in enumerate(operations)]
 
 
 def _request(operation: Operation, index: int, base_url: str, key: str | None, max_bytes: int) -> Subrequest:
@@ -293,8 +293,8 @@ def _failed_batch_responses(
     detail = f"operation {failed_index} was answered {answer.status}; the batch was rolled back"
     error = BatchRolledBack(detail, members={"failed_index": failed_index})
     return [
-        answer if index == failed_index else problem(error, store.problems_root, store.root_url + each.target)
-        for index, each in enumerate(requests)
+        answer if index == failed_index else problem(error, store.problems_root, store.root_url + request.target)
+        for index, request in enumerate(requests)
     ]
 
 

@@ -80,8 +80,8 @@ async def _check_installation(store: Store) -> str:
 async def _measure(store: Store) -> Iterable[Sample]:
     count, size = await blobs.usage(store.database)
     samples = [Sample(BLOBS, count), Sample(BLOB_BYTES, size)]
-    samples += [Sample(JOBS, each, (status,)) for status, each in (await jobs.counts(store.database)).items()]
-    samples += [Sample(OLDEST, each, (status,)) for status, each in (await jobs.oldest_s(store.database)).items()]
+    samples += [Sample(JOBS, count, (status,)) for status, count in (await jobs.counts(store.database)).items()]
+    samples += [Sample(OLDEST, value, (status,)) for status, value in (await jobs.oldest_s(store.database)).items()]
     gc_report = await blob_gc.report(store.database)
     samples += [
         Sample(UNKNOWN, gc_report.unknown if gc_report else 0),

@@ -54,7 +54,7 @@ def _flat(schema: Schema, components: Mapping[str, Schema]) -> Schema:
 def _only_choice(schema: Schema) -> Schema | None:
     """The only alternative to null in the schema, if there is one. Null is dropped because few clients can send it, and
     all can omit the member."""
-    choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     return choices[0] if len(choices) == 1 else None
 
 
@@ -120,7 +120,7 @@ def _name(reference: Schema) -> str:
 
 
 def _without(schema: Schema, name: str) -> Schema:
-    return {each: value for each, value in schema.items() if each != name}
+    return {member: value for member, value in schema.items() if member != name}
 
 
 KEY = "idempotency_key"
@@ -291,7 +291,7 @@ class StoreTools:
 
     async def listed(self, context: ToolCall) -> ToolList:
         """The tools that the caller's token permits."""
-        offered_operations = {name: each for name, each in self._operations.items() if _is_offered(context, each.route)}
+        offered_operations = {name: item for name, item in self._operations.items() if _is_offered(context, item.route)}
         names = frozenset(offered_operations)
         if names not in self._lists:
             self._lists[names] = ToolList(offered_operation.tool for offered_operation in offered_operations.values())

@@ -147,7 +147,7 @@ class EntryProcessor:
     def _send(self, batch: _Batch) -> None:
         self.send(ChunkQuery([name for name, _ in batch]))
         answer = read_frame(self._answers)
-        wanted_chunks = [each for each, is_wanted in zip(batch, answer, strict=True) if is_wanted]
+        wanted_chunks = [item for item, is_wanted in zip(batch, answer, strict=True) if is_wanted]
         frames = list(self._pool.map(chunks.compress, [chunk for _, chunk in wanted_chunks]))
         chunk_descriptions = [
             (name, len(chunk), len(frame)) for (name, chunk), frame in zip(wanted_chunks, frames, strict=True)

@@ -80,7 +80,9 @@ class PageRoutes:
     """Finds the page of a path."""
 
     def __init__(self, templates: Sequence[str]) -> None:
-        self._patterns = [(each, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", each))) for each in templates]
+        self._patterns = [
+            (template, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", template))) for template in templates
+        ]
 
     def match(self, path: str) -> tuple[str, Mapping[str, str]] | None:
         """The first template that matches the path, with its values."""

@@ -42,7 +42,7 @@ def card(product: Mapping[str, Any], texts: Mapping[str, str], level: int, *, is
 
 def cards(products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str:
     """The products of a list."""
-    return "".join(card(each, texts, 2, is_first=index < FIRST_CARDS) for index, each in enumerate(products))
+    return "".join(card(product, texts, 2, is_first=index < FIRST_CARDS) for index, product in enumerate(products))
 
 
 def shelf(title: str, query: str, products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str:
@@ -62,9 +62,9 @@ def hero(products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str
     turned_class = " turned" if cover["placeholder"] and cover["focus"] == "left" else ""
     summary = f"<p>{escape(lead_of(first_product['summary'])[0])}</p>" if first_product["summary"] else ""
     queue = "".join(
-        f'<li><button type="button"{" aria-current=true" if index == 0 else ""}>{image(each, is_first=True)}'
-        f'<span class="grow"><span class="name">{escape(each["title"])}</span></span></button></li>'
-        for index, each in enumerate(products)
+        f'<li><button type="button"{" aria-current=true" if index == 0 else ""}>{image(product, is_first=True)}'
+        f'<span class="grow"><span class="name">{escape(product["title"])}</span></span></button></li>'
+        for index, product in enumerate(products)
     )
     return (
         f'<section class="hero"><article class="feature{turned_class}">{image(first_product, is_first=True)}'

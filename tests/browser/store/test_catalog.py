@@ -124,8 +124,8 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
 
     large = {f"/products/{product['slug']}" for product in home["hero"]}
     expected = [
-        [f"/products/{each['slug']}", f"{downloads:,} downloads"]
-        for each, downloads in zip(downloaded["items"][:4], downloaded["downloads_7d"], strict=False)
+        [f"/products/{item['slug']}", f"{downloads:,} downloads"]
+        for item, downloads in zip(downloaded["items"][:4], downloaded["downloads_7d"], strict=False)
     ]
 
     # With reduced motion, the large product stays the first one.

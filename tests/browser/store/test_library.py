@@ -331,9 +331,9 @@ def updatable(store: Running, email: str) -> list[str]:
     """Create two products of the person, both with a newer release than the downloaded release, and return their
     slugs."""
     slugs = [create_owned_product(store, email) for _ in range(2)]
-    for slug, each in zip(slugs, reversed(call(store, "GET", "/library", email=email)), strict=True):
+    for slug, product_slug in zip(slugs, reversed(call(store, "GET", "/library", email=email)), strict=True):
         downloaded = {"version": "1.0.0", "platform": "linux", "at": None}
-        call(store, "PATCH", f"/library/{each['id']}", {"downloaded": downloaded}, email=email)
+        call(store, "PATCH", f"/library/{product_slug['id']}", {"downloaded": downloaded}, email=email)
         publish_release_with_file(store, slug, "1.1.0")
     return slugs
 

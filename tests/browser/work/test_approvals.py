@@ -74,9 +74,9 @@ async def test_a_proposal_appears_without_a_reload_and_is_approved_by_keyboard(
 async def test_further_effects_of_a_deletion_are_shown_as_the_api_states_them(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
-    each = lead(alice, "With an activity")
-    alice.run("activity.create", subject="Call back", lead=each)
-    plan = alice.agent("cutter", "lead.*").run("lead.delete", id=each, cascade=True)["plan_id"]
+    lead_id = lead(alice, "With an activity")
+    alice.run("activity.create", subject="Call back", lead=lead_id)
+    plan = alice.agent("cutter", "lead.*").run("lead.delete", id=lead_id, cascade=True)["plan_id"]
     effects = alice.run("plan.get", id=plan)["effects"]
     assert effects == ["1 activity deleted"]
     async with desk.page(browser) as page:
@@ -100,8 +100,8 @@ async def test_a_deletion_shows_all_fields_or_the_most_important_if_not_all_fit(
         "source": "web",
         "notes": "Asked for a second offer",
     }
-    each = alice.run("lead.create", title="Has many fields", **values)["id"]
-    plan = alice.agent("folder", "lead.*").run("lead.delete", id=each)["plan_id"]
+    lead_id = alice.run("lead.create", title="Has many fields", **values)["id"]
+    plan = alice.agent("folder", "lead.*").run("lead.delete", id=lead_id)["plan_id"]
     async with desk.page(browser) as page:
         await page.set_viewport_size({"width": 1440, "height": 1400})
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
@@ -131,34 +131,34 @@ async def test_a_deletion_shows_all_fields_or_the_most_important_if_not_all_fit(
 
 
 async def test_an_overtaken_plan_is_marked_on_its_page(browser: Browser, desk: Desk, alice: Caller) -> None:
-    each = lead(alice, "Overtaken")
-    plan = alice.agent("slow", "lead.*").run("lead.delete", id=each)["plan_id"]
+    lead_id = lead(alice, "Overtaken")
+    plan = alice.agent("slow", "lead.*").run("lead.delete", id=lead_id)["plan_id"]
     async with desk.page(browser, expected=("409", "400", "404")) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         await expect(page.locator(".plan-page")).to_contain_text("Expires")
         # Once the page knows of the change, it no longer opens the confirmation.
         await ask_for_approval(page)
-        alice.run("lead.update", id=each, title="Changed meanwhile")
+        alice.run("lead.update", id=lead_id, title="Changed meanwhile")
         await page.press("dialog[open] .ink", "Enter")
 
         await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
         await expect(page.locator("#approve")).to_have_count(0)
         await expect(page.locator(".plan-page")).not_to_contain_text("Expires", use_inner_text=True)
         page_text = await page.inner_text(".plan-page")
-        assert each not in page_text.split("Exact command")[0]
-        assert alice.run("lead.get", id=each)["title"] == "Changed meanwhile"
+        assert lead_id not in page_text.split("Exact command")[0]
+        assert alice.run("lead.get", id=lead_id)["title"] == "Changed meanwhile"
 
 
 async def test_other_proposals_for_a_deleted_record_are_marked_at_once_and_cannot_be_approved(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    each = lead(alice, "Sold and gone")
+    lead_id = lead(alice, "Sold and gone")
     agent = alice.agent(f"both ways {mark}", "lead.*", "plan.propose")
-    renaming = [{"command": "lead.update", "input": {"id": each, "title": "Sold"}}]
+    renaming = [{"command": "lead.update", "input": {"id": lead_id, "title": "Sold"}}]
     agent.run("plan.propose", steps=renaming)
-    steps = [{"command": "lead.qualify", "input": {"id": each}}]
+    steps = [{"command": "lead.qualify", "input": {"id": lead_id}}]
     moving = agent.run("plan.propose", steps=steps)["plan_id"]
-    deleting = agent.run("lead.delete", id=each)["plan_id"]
+    deleting = agent.run("lead.delete", id=lead_id)["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?agent=both ways {mark}&plan={moving}")
         await page.wait_for_selector("#plan-title:has-text('Qualify: “Sold and gone”')")
@@ -200,8 +200,8 @@ async def test_new_proposals_are_shown_as_they_arrive(
         await page.wait_for_selector(".live[data-state=live]")
         await page.wait_for_timeout(1000)
         times: list[float] = []
-        for number, each in enumerate(ids, 1):
-            runner.run("lead.delete", id=each)
+        for number, item in enumerate(ids, 1):
+            runner.run("lead.delete", id=item)
             answered_at = time.monotonic()
             # The first one is open, so it remains alone.
             identical_plans = f".plan:has-text('{number - 1} identical')"
@@ -264,8 +264,8 @@ async def test_a_person_who_approves_in_haste_is_shown_the_plan_again_with_a_war
 @pytest.mark.full
 async def test_the_person_does_a_proposed_change_in_another_way(browser: Browser, desk: Desk, alice: Caller) -> None:
     eager = alice.agent("eager", "lead.*", "plan.propose")
-    each = lead(alice, "As it was")
-    steps = [{"command": "lead.update", "input": {"id": each, "title": "Too loud", "source": "fair"}}]
+    lead_id = lead(alice, "As it was")
+    steps = [{"command": "lead.update", "input": {"id": lead_id, "title": "Too loud", "source": "fair"}}]
     plan = eager.run("plan.propose", steps=steps)["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
@@ -279,7 +279,7 @@ async def test_the_person_does_a_proposed_change_in_another_way(browser: Browser
         await page.press("#title", "Enter")
         await page.wait_for_selector("h1:text-is('Just right')")
 
-        now = alice.run("lead.get", id=each)
+        now = alice.run("lead.get", id=lead_id)
         assert (now["title"], now["source"]) == ("Just right", "fair")
         assert eager.run("plan.get", id=plan)["state"] == "rejected"
 
@@ -491,12 +491,12 @@ async def test_the_list_shows_the_most_important_change_with_old_and_proposed_va
 ) -> None:
     party = alice.run("party.create", name="Buys much", kind="company")["id"]
     values = {"title": "Grows smaller", "party": party, "expected_revenue_minor": 1_200_000}
-    each = alice.run("lead.create", **values)["id"]
-    alice.run("lead.qualify", id=each)
+    lead_id = alice.run("lead.create", **values)["id"]
+    alice.run("lead.qualify", id=lead_id)
     agent = alice.agent(f"estimator-{mark}", "lead.*", "plan.propose")
-    changes = {"id": each, "title": "Grown smaller", "expected_revenue_minor": 900_000}
+    changes = {"id": lead_id, "title": "Grown smaller", "expected_revenue_minor": 900_000}
     agent.run("plan.propose", steps=[{"command": "lead.update", "input": changes}])
-    agent.run("lead.win", id=each)
+    agent.run("lead.win", id=lead_id)
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?agent=estimator-{mark}")
         update = page.locator(".plan[data-command='lead.update'], .plan[data-command='plan.propose']")
@@ -507,17 +507,17 @@ async def test_the_list_shows_the_most_important_change_with_old_and_proposed_va
 async def test_a_person_who_rejects_a_deletion_is_led_to_the_record(
     browser: Browser, desk: Desk, alice: Caller, mark: str
 ) -> None:
-    each = lead(alice, "To be kept open")
-    plan = alice.agent(f"remover-{mark}", "lead.*").run("lead.delete", id=each)["plan_id"]
+    lead_id = lead(alice, "To be kept open")
+    plan = alice.agent(f"remover-{mark}", "lead.*").run("lead.delete", id=lead_id)["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?agent=remover-{mark}&plan={plan}")
         await page.click("#redo")
         await page.click("dialog[open] .risky")
         await page.wait_for_selector("h1:text-is('To be kept open')")
 
-        await expect(page).to_have_url(re.compile(each))
+        await expect(page).to_have_url(re.compile(lead_id))
         assert alice.run("plan.get", id=plan)["state"] == "rejected"
-        assert alice.run("lead.get", id=each)["title"] == "To be kept open"
+        assert alice.run("lead.get", id=lead_id)["title"] == "To be kept open"
 
 
 async def test_only_proposals_of_own_agents_are_listed(

@@ -30,7 +30,7 @@ def _plainly(parts: list[Part], size: int) -> list[int | None]:
     stretches=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=8),
 )
 def test_where_parts_overlap_the_later_part_counts(size: int, stretches: list[tuple[int, int]]) -> None:
-    parts = [_within(size, *each, str(number)) for number, each in enumerate(stretches)]
+    parts = [_within(size, *stretch, str(number)) for number, stretch in enumerate(stretches)]
     expected = _plainly(parts, size)
 
     try:

@@ -29,13 +29,13 @@ async def fill_volume(folder: Path) -> dict[str, object]:
     refused_rounds = 0
     while refused_rounds < 3:
         group = range(number + 1, number + 9)
-        outcomes = await asyncio.gather(*(put(database, each, 20_000) for each in group))
-        acknowledged += [each for each, is_kept in zip(group, outcomes, strict=True) if is_kept]
+        outcomes = await asyncio.gather(*(put(database, number, 20_000) for number in group))
+        acknowledged += [number for number, is_kept in zip(group, outcomes, strict=True) if is_kept]
         refused_rounds += not any(outcomes)
         number += 8
     kept_while_full = await _kept(database)
     ballast.unlink()
-    results = await asyncio.gather(*(put(database, number + each, 1000) for each in range(1, 9)))
+    results = await asyncio.gather(*(put(database, number + index, 1000) for index in range(1, 9)))
     kept_after = await _kept(database)
     check = await database.fetch("PRAGMA integrity_check")
     await database.close()

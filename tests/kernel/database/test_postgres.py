@@ -136,10 +136,13 @@ async def test_one_of_several_concurrent_openers_creates_the_schema_for_all(post
     opened_databases = await asyncio.gather(*(open_database(postgres_url, schema="new", pool=1) for _ in range(8)))
 
     schemas = {
-        await each.fetch_one("SELECT oid, nspname FROM pg_namespace WHERE nspname = 'new'") for each in opened_databases
+        await opened_database.fetch_one("SELECT oid, nspname FROM pg_namespace WHERE nspname = 'new'")
+        for opened_database in opened_databases
     }
     assert len(schemas) == 1
-    assert [await each.fetch_one("SELECT current_schema()") for each in opened_databases] == [("new",)] * 8
+    assert [await opened_database.fetch_one("SELECT current_schema()") for opened_database in opened_databases] == [
+        ("new",)
+    ] * 8
     await asyncio.gather(*(database.close() for database in opened_databases))
 
 

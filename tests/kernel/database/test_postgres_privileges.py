@@ -99,7 +99,10 @@ async def test_nothing_is_made_by_asking(unprivileged_role: UnprivilegedRole) ->
 
     repeated_rights = [await unprivileged_role.rights(), await unprivileged_role.rights()]
 
-    assert [(each.has_schema, each.has_tables, each.is_empty) for each in repeated_rights] == [(False, False, True)] * 2
+    assert [
+        (repeated_right.has_schema, repeated_right.has_tables, repeated_right.is_empty)
+        for repeated_right in repeated_rights
+    ] == [(False, False, True)] * 2
 
 
 async def test_tables_of_another_role_are_neither_written_nor_altered(unprivileged_role: UnprivilegedRole) -> None:

@@ -165,12 +165,12 @@ async def test_a_deprecated_parameter_is_announced_only_in_answers_to_its_use(ht
         answers_with_old = [await http.get("/list?category=a") for _ in range(3)]
         unused = [await http.get("/list?kind=a") for _ in range(3)]
 
-    for each in answers_with_old:
-        assert each.json() == {"category": "a"}
-        assert each.headers["deprecation"] == f"@{midnight(2026, 1, 1) // clock.SECOND}"
-        assert each.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
-        assert each.headers["link"] == '<https://docs.example/kind>; rel="deprecation"'
-    assert not any("deprecation" in each.headers or "sunset" in each.headers for each in unused)
+    for answer in answers_with_old:
+        assert answer.json() == {"category": "a"}
+        assert answer.headers["deprecation"] == f"@{midnight(2026, 1, 1) // clock.SECOND}"
+        assert answer.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
+        assert answer.headers["link"] == '<https://docs.example/kind>; rel="deprecation"'
+    assert not any("deprecation" in answer.headers or "sunset" in answer.headers for answer in unused)
 
 
 async def test_after_its_sunset_a_parameter_is_gone_and_the_route_is_not(http: httpx.AsyncClient) -> None:

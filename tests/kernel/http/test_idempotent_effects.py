@@ -112,8 +112,8 @@ async def test_an_outage_rolls_the_effect_back_and_the_retry_succeeds(
     second_response = await http.post("/things", headers=key)
     third_response = await http.post("/things", headers=key)
 
-    assert [each.status_code for each in (first_response, second_response, third_response)] == [503, 200, 200]
-    assert ["idempotency-replayed" in each.headers for each in (second_response, third_response)] == [False, True]
+    assert [answer.status_code for answer in (first_response, second_response, third_response)] == [503, 200, 200]
+    assert ["idempotency-replayed" in answer.headers for answer in (second_response, third_response)] == [False, True]
     assert await rows(database) == 1
 
 

@@ -65,5 +65,5 @@ def test_the_room_is_never_exceeded(puts: list[tuple[int, int, int]]) -> None:
         pages_by_key[b"/%d" % name] = page((version,), size)
         pages.put((b"/%d" % name, b""), pages_by_key[b"/%d" % name])
 
-    cached_pages = [each for path, each in pages_by_key.items() if pages.get((path, b""), each.versions) is each]
-    assert sum(len(each.body) for each in cached_pages) <= 16_000
+    cached_pages = [value for path, value in pages_by_key.items() if pages.get((path, b""), value.versions) is value]
+    assert sum(len(cached_page.body) for cached_page in cached_pages) <= 16_000

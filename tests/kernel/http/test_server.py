@@ -172,7 +172,7 @@ def test_two_listeners_are_served_and_stopped_in_parallel(tmp_path: Path) -> Non
         began_s = time.monotonic()
         server.process.terminate()
 
-        assert [parse_response(receive_all(each)) for each in (slow_0, slow_1)] == [(200, b"late")] * 2
+        assert [parse_response(receive_all(connection)) for connection in (slow_0, slow_1)] == [(200, b"late")] * 2
         assert server.wait() == 0
         # If the listeners stopped one after the other, the stop would take twice the grace time.
         assert time.monotonic() - began_s < 2 * 4

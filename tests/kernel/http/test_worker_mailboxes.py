@@ -63,9 +63,9 @@ async def test_many_questions_at_once_are_all_answered(siblings: WorkerMailboxes
         siblings.answering(2, echoed),
     ):
         questions = [str(number) for number in range(5)]
-        answers = await asyncio.gather(*(siblings.ask(each, 10) for each in questions))
+        answers = await asyncio.gather(*(siblings.ask(question, 10) for question in questions))
 
-    assert answers == [[each.encode()] * 3 for each in questions]
+    assert answers == [[question.encode()] * 3 for question in questions]
 
 
 async def test_a_worker_that_never_reads_its_mailbox_delays_no_caller_for_long(siblings: WorkerMailboxes) -> None:
@@ -86,6 +86,6 @@ async def test_a_send_to_a_full_mailbox_is_repeated_until_the_mailbox_has_space(
     questions = [str(number) for number in range(20)]
 
     async with single_worker.answering(0, echoed):
-        assert await asyncio.gather(*(single_worker.ask(each, 10) for each in questions)) == [
-            [each.encode()] for each in questions
+        assert await asyncio.gather(*(single_worker.ask(question, 10) for question in questions)) == [
+            [question.encode()] for question in questions
         ]

@@ -67,12 +67,12 @@ def test_t10_a_token_outlives_any_number_of_rotations_and_its_key_ends_with_the_
     for seconds in (0, MAX_LIFE_S, MAX_LIFE_S + SKEW_S):
         fixed_clock(last_s + seconds)
         assert access_tokens(ring).verify(last_tokens[-1]) == claims
-    for hour, each in enumerate(rings):
+    for hour, key_ring in enumerate(rings):
         ends_s = NOW_S + hour * 3_600 + RETIREMENT_S
         fixed_clock(ends_s)
-        assert each.kid in {key.kid for key in ring.jwks().keys}
+        assert key_ring.kid in {key.kid for key in ring.jwks().keys}
         fixed_clock(ends_s + 1)
-        assert each.kid not in {key.kid for key in ring.jwks().keys}
+        assert key_ring.kid not in {key.kid for key in ring.jwks().keys}
         assert refusal(last_tokens[hour], access_tokens(ring)) == "key is not in the ring"
     assert [key.kid for key in ring.jwks().keys] == [ring.kid]
     assert not json.loads(ring.rotated().rotated().to_json())["previous"][2:], "ended keys leave the stored ring"

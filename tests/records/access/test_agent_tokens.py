@@ -168,7 +168,7 @@ async def test_a_command_that_ends_a_record_returns_the_ended_record(office: Off
     for model, answer in ended_records:
         assert answer == await office.value("root", f"{model}.get", id=answer["id"])
     assert (rejected["state"], withdrawn_plan["state"]) == ("rejected", "withdrawn")
-    assert [bool(each.get("ended_at")) for _, each in ended_records] == [False, True, True, True, False]
+    assert [bool(record.get("ended_at")) for _, record in ended_records] == [False, True, True, True, False]
 
 
 async def test_ending_an_ended_token_changes_nothing(office: Office) -> None:

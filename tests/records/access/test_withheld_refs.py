@@ -16,7 +16,7 @@ def refs(office: Office) -> list[tuple[Declared, list[str]]]:
     agents do not have them."""
     refs_by_model: list[tuple[Declared, list[str]]] = []
     for model in office.service.records.registry.models.values():
-        names = [name for name, each in model.fields.items() if isinstance(each, Ref) and each.target != model.name]
+        names = [name for name, field in model.fields.items() if isinstance(field, Ref) and field.target != model.name]
         other_names = [name for name in names if (model.name, name) not in OWN]
         if other_names and model.name not in PAGE_MODELS and {"get", "list"} <= set(model.commands):
             refs_by_model.append((model, other_names))

@@ -58,7 +58,10 @@ def sent_emails(office: Office) -> list[tuple[str, str, str]]:
     """Return the e-mails in the outbox folder, the oldest first, as recipient, subject and text."""
     folder = Path(office.service.records.settings.data) / transports.OUTBOX_FOLDER
     messages = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in transports.messages(folder)[::-1]]
-    return [(str(each["To"]), str(each["Subject"]), str(each.get_content()).replace("\r\n", "\n")) for each in messages]
+    return [
+        (str(message["To"]), str(message["Subject"]), str(message.get_content()).replace("\r\n", "\n"))
+        for message in messages
+    ]
 
 
 async def proposals(office: Office, count: int) -> list[str]:

@@ -171,7 +171,9 @@ async def test_a_caller_does_not_learn_that_a_hidden_field_changed(office: Offic
 
 async def test_failed_when_the_agent_lost_its_token(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
-    token = next(each for each in await office.all("agent_token", "alice") if each["label"] == "mailbot")
+    token = next(
+        agent_token for agent_token in await office.all("agent_token", "alice") if agent_token["label"] == "mailbot"
+    )
     await office.value("alice", "agent_token.revoke", id=token["id"])
 
     assert (await office.approve("alice", plan_id)).json()["state"] == "failed"

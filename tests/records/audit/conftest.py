@@ -70,16 +70,16 @@ def entry(number: int = 1, *, agent: str | None = None) -> ChainEntry:
     )
 
 
-async def append_entries(database: Database, chain: Chain, entries: int, *, each: int = 1) -> None:
-    """Append this number of entries, with `each` entries in one transaction. On PostgreSQL, five transactions run at a
-    time."""
+async def append_entries(database: Database, chain: Chain, entries: int, *, entries_at_once: int = 1) -> None:
+    """Append this number of entries, with `entries_at_once` entries in one transaction. On PostgreSQL, five transactions
+    run at a time."""
 
     async def append(first_number: int) -> None:
         async with database.transaction() as transaction:
-            for number in range(first_number, min(first_number + each, entries)):
+            for number in range(first_number, min(first_number + entries_at_once, entries)):
                 await chain.append(transaction, entry(number, agent="scout" if number % 3 else None))
 
-    starts = list(range(0, entries, each))
+    starts = list(range(0, entries, entries_at_once))
     while starts:
         await asyncio.gather(*(append(start) for start in starts[:5]))
         starts = starts[5:]

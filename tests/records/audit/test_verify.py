@@ -40,7 +40,7 @@ async def id_at(database: Database, lane: int, number: int) -> str:
 
 async def test_an_untouched_audit_is_intact(database: Database, chain: Chain):
     assert (await verify(database, SECRET)).entries == 0
-    await append_entries(database, chain, 1_203, each=50)
+    await append_entries(database, chain, 1_203, entries_at_once=50)
 
     report = await verify(database, SECRET)
     assert (report.entries, report.faults, report.is_intact) == (1_203, (), True)

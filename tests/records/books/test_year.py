@@ -34,7 +34,7 @@ class InvoiceState:
 
     def takes(self, amount: int, day: str, today: str, reference: str | None) -> bool:
         """Return whether the invoice must accept this payment."""
-        taken_references = [each.lower() for _, each in self.payments.values() if each]
+        taken_references = [reference.lower() for _, reference in self.payments.values() if reference]
         is_new = reference is None or reference.lower() not in taken_references
         return self.state == "posted" and amount != 0 and self.issued <= day <= today and is_new
 

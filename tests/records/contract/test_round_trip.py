@@ -64,7 +64,7 @@ def both_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[li
         return
     cluster: Cluster = request.getfixturevalue("postgres_cluster")
     names = [f"round_trip_{next(_numbers)}" for _ in folders]
-    yield [settings(each, cluster.create(name)) for each, name in zip(folders, names, strict=True)]
+    yield [settings(folder, cluster.create(name)) for folder, name in zip(folders, names, strict=True)]
     for name in names:
         cluster.drop(name)
 
@@ -180,14 +180,14 @@ async def require_usable_after_restore(source: ProcessInstallation, target: Proc
 def csv_values(text: str) -> list[dict[str, str]]:
     """Return the rows without the column `revision`, which counts the changes of a record."""
     return [
-        {name: each for name, each in row.items() if name != "revision"} for row in csv.DictReader(io.StringIO(text))
+        {name: value for name, value in row.items() if name != "revision"} for row in csv.DictReader(io.StringIO(text))
     ]
 
 
 def without_id(text: str) -> list[str]:
     """Return the rows as text without ids."""
     rows = csv_values(text)
-    return [str({name: each for name, each in row.items() if name != "id"}) for row in rows]
+    return [str({name: value for name, value in row.items() if name != "id"}) for row in rows]
 
 
 async def test_an_export_for_people_can_be_imported_with_equal_values(both_settings: list[Settings]) -> None:

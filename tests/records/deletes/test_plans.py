@@ -86,7 +86,7 @@ async def test_a_plan_reveals_no_record_that_its_proposer_does_not_see(office: O
 async def test_a_plan_may_delete_referring_records_before_the_record_they_refer_to(office: Office) -> None:
     agent, doomed_lead = await office.agent("alice", "*"), await lead(office)
     activity_id = await activity(office, doomed_lead)
-    steps = [{"command": f"{model}.delete", "input": {"id": each}} for model, each in
+    steps = [{"command": f"{model}.delete", "input": {"id": record_id}} for model, record_id in
              (("activity", activity_id), ("lead", doomed_lead))]  # fmt: skip
     assert await office.refusal_of(agent, "plan.propose", steps=steps[::-1]) == f"step 0: {REFUSAL}"
 

@@ -134,17 +134,17 @@ def test_an_inserted_value_is_not_searched_for_tokens() -> None:
 @given(TEXTS)
 def test_every_text_is_unchanged_after_masking_and_unmasking(text: str) -> None:
     """A caller reads a clear field, in which LITERAL tokens replace token-like text, and sends it back unchanged."""
-    numbers = {each: number * 7_919 for number, each in enumerate(dict.fromkeys(tokens_in(text)))}
+    numbers = {token: number * 7_919 for number, token in enumerate(dict.fromkeys(tokens_in(text)))}
 
     masked_text = placeholder_tokens.replace_tokens(
-        GRAMMAR, text, {each: f"LITERAL_{number}" for each, number in numbers.items()}
+        GRAMMAR, text, {literal: f"LITERAL_{number}" for literal, number in numbers.items()}
     )
 
     # Every token-like part of the shown text is one of the inserted tokens. No token merges with the text around it.
     assert set(tokens_in(masked_text)) == {f"LITERAL_{number}" for number in numbers.values()}
     assert (
         placeholder_tokens.replace_tokens(
-            GRAMMAR, masked_text, {f"LITERAL_{number}": each for each, number in numbers.items()}
+            GRAMMAR, masked_text, {f"LITERAL_{number}": literal for literal, number in numbers.items()}
         )
         == text
     )

@@ -93,7 +93,7 @@ def test_several_ids_are_decoded_together_with_texts_that_are_not_ids(kind: KeyK
 
 def test_a_thousand_ids_are_decoded_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = RecordIds(SECRET, "public.plant", ("int8",))
-    encoded = [str(each) for each in ids.encode([(number,) for number in range(1_000)])]
+    encoded = [str(record_id) for record_id in ids.encode([(number,) for number in range(1_000)])]
     batches: list[int] = []
     decode = Permutation.decode
     monkeypatch.setattr(

@@ -99,7 +99,7 @@ async def _records(scene: MatrixScene, row_kind: str, email_word: str) -> None:
     await create("grant", role=record_ids["role"], model="lead", commands="get", clear="title")
     await create("setting", title=f"approval:lead.{'win' if row_kind == 'ours' else 'propose'}", value='{"n": 1}')
     entry = await scene.office.first_record("audit_entry", record_id=record_ids["lead"], command="lead.create")
-    scene.records |= {(model, row_kind): each for model, each in {**record_ids, "audit_entry": entry["id"]}.items()}
+    scene.records |= {(model, row_kind): value for model, value in {**record_ids, "audit_entry": entry["id"]}.items()}
 
 
 def _grants(scene: MatrixScene, registry: Mapping[str, Any]) -> list[dict[str, object]]:
@@ -153,8 +153,8 @@ async def _pages(scene: MatrixScene, person: str, token_id: str) -> None:
         "favourite": {"name": person, "path": "/"},
         "comment": {"model": "agent_token", "record": token_id, "text": "x"},
     }
-    for model, each in values.items():
-        scene.owned[model, person] = (await scene.office.value(person, f"{model}.create", **each))["id"]
+    for model, value in values.items():
+        scene.owned[model, person] = (await scene.office.value(person, f"{model}.create", **value))["id"]
 
 
 async def _sessions(office: Office, user: str) -> list[dict[str, Any]]:

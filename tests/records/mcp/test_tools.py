@@ -187,8 +187,8 @@ async def test_o16_the_response_is_the_only_message(desk: McpDesk, revision: str
     able = {"sampling": {}, "roots": {"listChanged": True}, "elicitation": {}}
     message = initialize(revision)
     message["params"]["capabilities"] = able
-    for each in (message, tool("lead__list", limit=1), tool("lead__create")):
-        answer = await desk.send(each, revision=revision)
+    for tool_call in (message, tool("lead__list", limit=1), tool("lead__create")):
+        answer = await desk.send(tool_call, revision=revision)
         assert set(answer.json()) == {"jsonrpc", "id", "result"}
 
 

@@ -32,7 +32,7 @@ async def test_the_demonstration_can_be_filled_at_any_time_of_the_day(office: Of
     with clock.fixed(clock.later(Instant(midnight), seconds=(hours * 60 + minutes) * 60 + seconds)):
         await demo_activity.add_activity(office.service.engine)
 
-    payments = [each for each in await office.all("plan", "carol") if "payment.create" in json.dumps(each)]
+    payments = [plan for plan in await office.all("plan", "carol") if "payment.create" in json.dumps(plan)]
     days = re.findall(r"paid_on\W+(\d{4}-\d\d-\d\d)", json.dumps(payments))
     assert days
     assert max(days) <= today

@@ -69,7 +69,7 @@ async def test_a_jump_returns_the_same_rows_as_the_whole_list(
     """Random models, rows with equal and empty values, and roles that see a part of them: 480 jumps, or 80,000 with
     --full."""
     loop = asyncio.get_running_loop()
-    models, each = (200, 50) if is_full else (4, 15)
+    models, examples_per_model = (200, 50) if is_full else (4, 15)
     counts = {"models": 0, "jumps": 0}
 
     def run_here(work: Coroutine[Any, Any, Any]) -> Any:
@@ -84,7 +84,7 @@ async def test_a_jump_returns_the_same_rows_as_the_whole_list(
         opening = create_world(database_url, tmp_path, counts["models"], model, seed)
         world: QueryWorld = run_here(opening.__aenter__())
 
-        @settings(quick, max_examples=each)
+        @settings(quick, max_examples=examples_per_model)
         @given(cases(world), st.integers(1, 9), st.randoms(use_true_random=False))
         def on_a_list(case: tuple[Viewer, Query, str], step: int, rng: random.Random) -> None:
             viewer, query, _ = case
@@ -98,7 +98,7 @@ async def test_a_jump_returns_the_same_rows_as_the_whole_list(
     await asyncio.to_thread(on_a_model)
 
     figures |= {**counts, "mismatches": 0}
-    assert counts["jumps"] >= models * each * 6
+    assert counts["jumps"] >= models * examples_per_model * 6
 
 
 class Shop(Model):

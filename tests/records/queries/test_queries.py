@@ -127,7 +127,7 @@ async def test_queries_return_the_same_results_as_the_oracle(
 ) -> None:
     """The test runs 120 cases on 6 random models, and 20,000 cases on 400 models with --full."""
     loop = asyncio.get_running_loop()
-    case_count, each = (20_000, 50) if is_full else (120, 20)
+    case_count, queries_per_case = (20_000, 50) if is_full else (120, 20)
     counts = {"cases": 0, "models": 0, "records": 0}
 
     def run_here(work: Coroutine[Any, Any, Any]) -> Any:
@@ -136,7 +136,7 @@ async def test_queries_return_the_same_results_as_the_oracle(
     quick = settings(deadline=None, database=None, suppress_health_check=SLOW)
 
     # A failing query is minimized. Its model stays the same, because every other model would need a new database.
-    @settings(quick, max_examples=case_count // each, phases=[Phase.generate])
+    @settings(quick, max_examples=case_count // queries_per_case, phases=[Phase.generate])
     @given(worlds.models(), st.integers(0, 2**32))
     def on_a_model(model: type[Model], seed: int) -> None:
         counts["models"] += 1
@@ -144,7 +144,7 @@ async def test_queries_return_the_same_results_as_the_oracle(
         world: QueryWorld = run_here(opening.__aenter__())
         counts["records"] += len(world.viewers[0].records)
 
-        @settings(quick, max_examples=each)
+        @settings(quick, max_examples=queries_per_case)
         @given(cases(world))
         def on_a_query(case: tuple[Viewer, Query, str]) -> None:
             counts["cases"] += 1

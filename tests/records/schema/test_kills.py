@@ -52,8 +52,8 @@ async def furnish(url: str) -> None:
         database,
         "lead",
         [
-            {"id": each, "title": f"T{number}", "mail": f"m{number % 5}@example.com", "stage": stages[number % 3]}
-            for number, each in enumerate(leads)
+            {"id": lead, "title": f"T{number}", "mail": f"m{number % 5}@example.com", "stage": stages[number % 3]}
+            for number, lead in enumerate(leads)
         ],
     )
     await put(database, "lead", title="Nick", nick="Ada", nick__value=held_values[0].id, size=7)

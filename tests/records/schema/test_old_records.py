@@ -130,7 +130,7 @@ async def test_a_select_that_becomes_text_keeps_its_values_and_can_be_searched(d
 async def test_values_of_a_field_that_becomes_personal_get_ids_in_the_vault(database: Database) -> None:
     await upgrade(database, model("lead", mail=Text(), notes=LongText()))
     rows = [(f"{number:024x}", f"p{number % 10}@example.com" if number % 7 else None) for number in range(MANY)]
-    await put_many(database, "lead", [{"id": each, "mail": mail, "notes": "same"} for each, mail in rows])
+    await put_many(database, "lead", [{"id": record_id, "mail": mail, "notes": "same"} for record_id, mail in rows])
 
     await upgrade(database, model("lead", mail=Text(personal="EMAIL"), notes=LongText(personal="NOTES")))
 
@@ -143,7 +143,7 @@ async def test_values_of_a_field_that_becomes_personal_get_ids_in_the_vault(data
     )
     assert len({notes for _, _, notes in rows_found}) == MANY, "free text is never linked"
     refs = dict(await database.fetch("SELECT id, refs FROM pii_value WHERE label = 'EMAIL'"))
-    assert refs == {value: sum(mail == each for each, _, _ in rows_found) for mail, value in ids.items()}
+    assert refs == {value: sum(mail == record_mail for record_mail, _, _ in rows_found) for mail, value in ids.items()}
 
 
 async def test_an_upgrade_works_in_bounded_batches_each_starting_after_the_last_record_of_the_previous_batch(

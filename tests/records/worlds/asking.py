@@ -159,7 +159,7 @@ class RequestSequence:
         return self._chance.choice(seen if seen and self._chances(50) else self.known.ids.get(model) or ["x"])
 
     def _token(self, label: str | None = None) -> str:
-        fitting = [n for n, each in enumerate(self.known.labels) if label is None or each == label]
+        fitting = [n for n, known_label in enumerate(self.known.labels) if label is None or known_label == label]
         if not fitting or self._chances(10):
             return self._pick("EMAIL_123", "PERSON_99", "email_123", "<EMAIL>", "EMAIL-9", "[EMAIL_55]", "LITERAL_4")
         return f"⟦{'~' if self._chances(6) else ''}{self._chance.choice(fitting)}⟧"
@@ -237,7 +237,7 @@ class RequestSequence:
             "from": self._pick("2026-10-01", "2026-11-05", "2020-01-01"),
             "to": self._pick("2026-12-31", "2026-11-05", "2027-06-30"),
         }
-        days = [name for name, each in model.fields.items() if each.kind == "date"]
+        days = [name for name, declared_field in model.fields.items() if declared_field.kind == "date"]
         if days and self._chances(70):
             body["date"] = self._pick(*days)
         if body["fn"] != "count":
@@ -258,8 +258,8 @@ class RequestSequence:
 
     def _create(self, model: Declared) -> GeneratedRequest:
         body = self._given(model, 3)
-        for name, each in model.fields.items():
-            if each.required and not each.readonly and self._chances(90):
+        for name, declared_field in model.fields.items():
+            if declared_field.required and not declared_field.readonly and self._chances(90):
                 body.setdefault(name, self._value(model, name))
         return GeneratedRequest(f"/api/{model.name}/create", body)
 

@@ -101,7 +101,7 @@ class OpenWorld:
         """Let others run the next step that the audience does not see."""
         path, fields = self.steps[number % len(self.steps)]
         body = {
-            name: f"{each} {number}" if name in FIELDS_CHANGED_AT_EACH_STEP else each for name, each in fields.items()
+            name: f"{item} {number}" if name in FIELDS_CHANGED_AT_EACH_STEP else item for name, item in fields.items()
         }
         if path.endswith("/update"):
             body.setdefault("id", made_id(path.split("/")[2], number % 4))
@@ -301,7 +301,7 @@ class _WorldBuilder:
     async def _make(self, model: str, key: object, /, **values: object) -> str:
         effects = workflow.EffectContext(self._run, self._run.engine.registry.models[model], "", {}, "made")
         with ids.seeded(f"{model}/{key}"):
-            return await effects.create(model, **{name: each for name, each in values.items() if each is not None})
+            return await effects.create(model, **{name: value for name, value in values.items() if value is not None})
 
     async def _change(self, model: str, record_id: str, /, **values: object) -> None:
         declared = self._run.engine.registry.models[model]

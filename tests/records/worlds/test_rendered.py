@@ -42,7 +42,7 @@ PAGES = (
 SAMPLE: dict[Audience, tuple[str, ...]] = {
     "dan": PAGES[::2],
     # For dan, the list of leads contains few kinds of tokens. The list of parties contains more.
-    "bob": (*(each for each in PAGES[1::2] if "/ticket" not in each), "/models/party"),
+    "bob": (*(page for page in PAGES[1::2] if "/ticket" not in page), "/models/party"),
 }
 """Maps each person to the pages that the person visits: three lists for one, two records for the other. With --full,
 both visit all pages."""

@@ -168,16 +168,16 @@ async def test_routes_missing_from_the_api_document_are_marked(description: dict
             assert operation.get("x-addition", False) == ((method, path) not in documented), (method, path)
 
 
-def assert_described(operation: dict[str, Any], each: Route[Store], method_and_path: tuple[str, str]) -> None:
+def assert_described(operation: dict[str, Any], route: Route[Store], method_and_path: tuple[str, str]) -> None:
     """Require that the operation describes the route correctly."""
     named_parameters = {(parameter["in"], parameter["name"]) for parameter in operation["parameters"]}
     path = {("path", name) for name in re.findall(r"\{(\w+)\}", method_and_path[1])}
-    query = {("query", name) for name in each.query.__struct_encode_fields__}
+    query = {("query", name) for name in route.query.__struct_encode_fields__}
     assert path | query <= named_parameters
-    assert (("header", "Idempotency-Key") in named_parameters) == each.writes, method_and_path
+    assert (("header", "Idempotency-Key") in named_parameters) == route.writes, method_and_path
     needed = [scheme["OAuth2"] for scheme in operation.get("security", []) if scheme.get("OAuth2")]
-    assert needed == ([[each.scope]] if each.scope else []), method_and_path
-    assert ("requestBody" in operation) == (each.body is not None or each.streams)
+    assert needed == ([[route.scope]] if route.scope else []), method_and_path
+    assert ("requestBody" in operation) == (route.body is not None or route.streams)
     assert {"400", "429", "500"} <= set(operation["responses"])
 
 
@@ -186,10 +186,10 @@ async def test_the_description_of_scopes_parameters_and_bodies_matches_the_code(
 ) -> None:
     ids = [operation["operationId"] for item in description["paths"].values() for operation in item.values()]
     assert len(set(ids)) == len(ids)
-    for (method, path), each in served_routes(store).items():
+    for (method, path), served_route in served_routes(store).items():
         operation = description["paths"].get(path, {}).get(method.lower())
         if operation is not None:
-            assert_described(operation, each, (method, path))
+            assert_described(operation, served_route, (method, path))
 
 
 async def test_bodies_that_work_are_valid_by_the_description(description: dict[str, Any]) -> None:

@@ -143,10 +143,10 @@ def _texts_of_member(json_value: Any, member: str) -> Iterator[str]:
     if isinstance(json_value, dict):
         own_value = json_value.get(member)
         yield from own_value if isinstance(own_value, list) else [own_value] if isinstance(own_value, str) else []
-    for each in (
+    for address in (
         json_value.values() if isinstance(json_value, dict) else json_value if isinstance(json_value, list) else ()
     ):
-        yield from _texts_of_member(each, member)
+        yield from _texts_of_member(address, member)
 
 
 def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> None:

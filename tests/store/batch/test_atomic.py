@@ -351,7 +351,7 @@ async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
         results = await batches.results(operations, mode="atomic")
 
         expected_codes = ["batch_rolled_back"] * len(operations)
-        assert [each for index, each in enumerate(codes(results)) if index != failing_index] == expected_codes[1:], (
+        assert [code for index, code in enumerate(codes(results)) if index != failing_index] == expected_codes[1:], (
             seed,
             results,
         )

@@ -20,24 +20,24 @@ async def test_each_shelf_is_the_beginning_of_its_list(world: World) -> None:
     free = {"slug": "free", "title": "Free", "kind": "app", "platforms": ["web"], "access": "free"}
     await world.product("north", **free)
     async with world.store.database.transaction() as transaction:
-        for number, each in enumerate(products):
-            await transaction.run(SET_DOWNLOADS, each["id"], number * 7 % 13)
+        for number, product in enumerate(products):
+            await transaction.run(SET_DOWNLOADS, product["id"], number * 7 % 13)
 
     home_page = await home(world)
 
     assert [row["id"] for row in home_page["shelves"]] == [
         "new", "free", "updated", "downloaded", "games", "apps", "tools"
     ]  # fmt: skip
-    for each in home_page["shelves"]:
-        listed_response = await world.call("GET", f"/products?{each['query']}&limit=12")
-        assert each["items"] == listed_response.json()["items"]
-        assert 1 <= len(each["items"]) <= 12
-    downloads = {each["id"]: number * 7 % 13 for number, each in enumerate(products)}
-    for each in home_page["shelves"]:
+    for shelf in home_page["shelves"]:
+        listed_response = await world.call("GET", f"/products?{shelf['query']}&limit=12")
+        assert shelf["items"] == listed_response.json()["items"]
+        assert 1 <= len(shelf["items"]) <= 12
+    downloads = {product["id"]: number * 7 % 13 for number, product in enumerate(products)}
+    for shelf in home_page["shelves"]:
         expected_downloads = (
-            [downloads.get(item["id"], 0) for item in each["items"]] if "downloads" in each["query"] else None
+            [downloads.get(item["id"], 0) for item in shelf["items"]] if "downloads" in shelf["query"] else None
         )
-        assert each.get("downloads_7d") == expected_downloads, each["id"]
+        assert shelf.get("downloads_7d") == expected_downloads, shelf["id"]
     most_downloaded = await world.call("GET", "/products?sort=-downloads_7d&limit=5")
     assert home_page["hero"] == most_downloaded.json()["items"]
 

@@ -26,7 +26,7 @@ async def create_products(world: World, count: int, seed: int = 7) -> list[dict[
     rng = random.Random(seed)
     products: list[dict[str, Any]] = []
     for number in range(count):
-        each: dict[str, Any] = {
+        product: dict[str, Any] = {
             "slug": f"product-{number}",
             "title": "".join(rng.choice(LETTERS) for _ in range(4)).strip() or "x",
             "kind": rng.choice(KINDS),
@@ -35,10 +35,10 @@ async def create_products(world: World, count: int, seed: int = 7) -> list[dict[
             "status": "draft" if rng.random() < 0.15 else "public",
         }
         org = rng.choice(("north", "south"))
-        members = {name: value for name, value in each.items() if name != "slug"}
-        each["id"] = await world.product(org, each["slug"], **members)
-        each["org"] = org
-        products.append(each)
+        members = {name: value for name, value in product.items() if name != "slug"}
+        product["id"] = await world.product(org, product["slug"], **members)
+        product["org"] = org
+        products.append(product)
     return products
 
 
@@ -54,7 +54,7 @@ def expected_slugs(products: list[dict[str, Any]], **filters: str) -> list[str]:
         and (filters.get("platform") is None or filters["platform"] in product["platforms"])
         and (filters.get("tag") is None or filters["tag"] in product["tags"])
     ]
-    return [each["slug"] for each in sorted(matching, key=lambda each: (each["title"], each["id"]))]
+    return [product["slug"] for product in sorted(matching, key=lambda product: (product["title"], product["id"]))]
 
 
 async def walk_pages(world: World, token: str | None = None, **parameters: str) -> list[str]:
@@ -179,8 +179,8 @@ async def test_channel_and_day_together_ask_for_one_release(world: World, sort: 
         for wanted_channel in ("stable", "beta", "nightly"):
             expected = [
                 slug
-                for slug, each in releases_by_slug.items()
-                if any(c == wanted_channel and at >= day for c, at in each)
+                for slug, value in releases_by_slug.items()
+                if any(c == wanted_channel and at >= day for c, at in value)
             ]
             found_slugs = await walk_pages(world, channel=wanted_channel, published_since=since, sort=sort, limit="1")
             assert sorted(found_slugs) == sorted(expected), (day, wanted_channel)

@@ -223,7 +223,7 @@ async def test_releases_come_newest_first_in_pages_linked_to_each_other(world: W
     path = "/products/made/releases?limit=3"
     while path:
         page = await world.call("GET", path)
-        listed_versions += [each["version"] for each in page.json()]
+        listed_versions += [listed_release["version"] for listed_release in page.json()]
         path = page.headers["link"].split(">")[0].removeprefix("<") if "link" in page.headers else ""
 
     assert listed_versions == [f"1.{number}.0" for number in reversed(range(7))] == await versions(world)
@@ -304,7 +304,9 @@ async def test_a_release_with_only_notes_needs_no_build_and_has_no_file(world: W
         (409, "release_incomplete")
     ] * 2
     assert (published_response.status_code, published_response.json()["notes_only"]) == (200, True)
-    assert [each["notes_only"] for each in (await world.call("GET", "/products/made/releases")).json()] == [True]
+    assert [
+        listed_release["notes_only"] for listed_release in (await world.call("GET", "/products/made/releases")).json()
+    ] == [True]
 
 
 NUMBERS = st.integers(0, 30).map(str)

@@ -84,7 +84,7 @@ async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, 
     artifacts = [await upload_artifact(owner) for owner in owners]
 
     jobs = await asyncio.gather(
-        *(wait_for_job(each, "archive.extract", of) for each, of in zip(owners, artifacts, strict=True))
+        *(wait_for_job(owner, "archive.extract", of) for owner, of in zip(owners, artifacts, strict=True))
     )
 
     assert [job["status"] for job in jobs] == ["completed"] * 3

@@ -247,10 +247,10 @@ async def test_many_at_once_open_each_data_set_once(world: World, front: Sandbox
 
 async def test_more_sandboxes_than_a_process_keeps_open_are_served(world: World, front: SandboxRouter) -> None:
     owners = [await SandboxCaller.create(world, front) for _ in range(20)]
-    for number, each in enumerate(owners):
-        assert (await each.call("POST", "/products", json={**PRODUCT, "slug": f"s{number}"})).status_code == 201
+    for number, owner in enumerate(owners):
+        assert (await owner.call("POST", "/products", json={**PRODUCT, "slug": f"s{number}"})).status_code == 201
 
-    sees_product = [f"s{number}" in await each.slugs() for number, each in enumerate(owners)]
+    sees_product = [f"s{number}" in await owner.slugs() for number, owner in enumerate(owners)]
 
     assert all(sees_product)
 

@@ -100,7 +100,9 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
         "to": migration.target,
         "blobs": migration_result.blobs,
         "blobs_bytes": migration_result.blobs_bytes,
-        "tables": {name: {"rows": each.rows, "sha256": each.sha256} for name, each in migration_result.tables.items()},
+        "tables": {
+            name: {"rows": table.rows, "sha256": table.sha256} for name, table in migration_result.tables.items()
+        },
         "settings": list(target_settings(migration)),
     }
     summary = (
@@ -210,7 +212,7 @@ async def _rehearse(move: Migration) -> None:
 
 def _show_plan(move: Migration, plan: MigrationResult) -> None:
     is_served = lock.is_locked(move.folder)
-    rows = {name: each.rows for name, each in plan.tables.items()}
+    rows = {name: table.rows for name, table in plan.tables.items()}
     lines = [f"{name}\t{count}" for name, count in rows.items() if count]
     lines.append(f"{sum(rows.values())} rows of {len(rows)} tables would go to {move.target}.")
     if move.blobs_to:
@@ -431,7 +433,7 @@ async def _selected_services(settings: Settings, service: str | None) -> list[st
     """Return the named service; else the services whose databases exist; else both services."""
     if service is not None:
         return [service]
-    return [name for name, each in SERVICES.items() if await each.tables.exist(settings)] or list(SERVICES)
+    return [name for name, service in SERVICES.items() if await service.tables.exist(settings)] or list(SERVICES)
 
 
 async def _pending_upgrades(settings: Settings, service: str | None) -> tuple[list[str], list[str]]:

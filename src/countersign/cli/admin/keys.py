@@ -90,7 +90,7 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
     """
     settings = configuration.load(data=data)
     ring = record_store.run_coroutine(_rotate(settings, drop_previous=drop_previous), CANNOT_ROTATE)
-    end_by_key = {kid: clock.rfc3339(each.ends_at or clock.now()) for kid, each in ring.previous.items()}
+    end_by_key = {kid: clock.rfc3339(value.ends_at or clock.now()) for kid, value in ring.previous.items()}
     lines = [f"Signing with {ring.kid}."]
     for kid, moment in end_by_key.items():
         lines.append(f"Key {kid} stays published until {moment}, when its last token has expired.")

@@ -68,8 +68,8 @@ def adopted_models(found: ModuleText, name: str) -> Mapping[str, Declared]:
         if not others:
             raise
         registry = Registry((*others, module))
-    own = {each.declared.name for each in module.models}
-    return {name: each for name, each in registry.models.items() if each.table is not None and name in own}
+    own = {model.declared.name for model in module.models}
+    return {name: model for name, model in registry.models.items() if model.table is not None and name in own}
 
 
 def _other_modules(path: Path) -> tuple[Module, ...]:
@@ -79,7 +79,7 @@ def _other_modules(path: Path) -> tuple[Module, ...]:
         Failure: a setting cannot be used.
     """
     module_names = modules.names(configuration.load_unchecked().modules)
-    others = [each for each in module_names if Path(each).absolute() != path.absolute()]
+    others = [module_name for module_name in module_names if Path(module_name).absolute() != path.absolute()]
     try:
         return modules.found(others).modules if others else ()
     except DeclarationError:
@@ -133,7 +133,7 @@ def read_database(address: str, models: Mapping[str, Declared]) -> Database:
         Failure: the database does not exist, or cannot be reached.
     """
     require_database(address)
-    compared = {relation_id(each.table.relation) for each in models.values() if each.table is not None}
+    compared = {relation_id(model.table.relation) for model in models.values() if model.table is not None}
     work = sqlite.read(address) if address.startswith(sqlite.SQLITE) else postgres.read(address, [], compared)
     try:
         return asyncio.run(work)

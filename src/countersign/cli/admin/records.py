@@ -197,7 +197,9 @@ def verify_audit(data: str | None) -> None:
     """Check the audit log from its first entry to its last. Exit code 1 if an entry was changed, added or removed."""
     settings = configuration.load(data=data)
     report = record_store.run_coroutine(_verify_audit(settings), CANNOT_VERIFY)
-    faults = [{"lane": each.lane, "number": each.number, "id": each.id, "what": each.what} for each in report.faults]
+    faults = [
+        {"lane": fault.lane, "number": fault.number, "id": fault.id, "what": fault.what} for fault in report.faults
+    ]
     lines = "\n".join(_fault_line(fault) for fault in report.faults)
     output.answer(
         {"ok": report.is_intact, "entries": report.entries, "faults": faults},

@@ -150,13 +150,17 @@ def _damaged_range(error: Damaged) -> DamagedRange:
 def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> None:
     findings = record_store.run_coroutine(_check_directory(settings), FAILURE)
     is_whole = not any(finding.is_harm for finding in findings)
-    lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
+    lines = [f"{name}\t{table.rows}\t{table.sha256}" for name, table in tables.items()]
     lines += [f"{finding.place}: {finding.detail}" for finding in findings]
     if is_whole:
         lines.append(f"{settings.data} is intact: databases, files, keys and audit.")
-    value: dict[str, object] = {"ok": is_whole, "data": settings.data, "findings": [each.members for each in findings]}
+    value: dict[str, object] = {
+        "ok": is_whole,
+        "data": settings.data,
+        "findings": [finding.members for finding in findings],
+    }
     if tables:
-        value["tables"] = {name: {"rows": each.rows, "sha256": each.sha256} for name, each in tables.items()}
+        value["tables"] = {name: {"rows": table.rows, "sha256": table.sha256} for name, table in tables.items()}
     output.answer(value, "\n".join(lines))
     if not is_whole:
         _note_remedies(findings)
@@ -175,12 +179,14 @@ async def _table_checksums(settings: Settings) -> dict[str, TableChecksum]:
     async with store.TABLES.open_existing(settings) as database:
         if database is not None:
             checksum_by_table |= {
-                f"{lifespan.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)
+                f"{lifespan.SCHEMA}.{checksum.table}": checksum
+                async for checksum in table_checksum.table_checksums(database)
             }
     async with record_store.TABLES.open_existing(settings) as database:
         if database is not None:
             checksum_by_table |= {
-                f"{app.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)
+                f"{app.SCHEMA}.{checksum.table}": checksum
+                async for checksum in table_checksum.table_checksums(database)
             }
     return checksum_by_table
 

@@ -142,11 +142,11 @@ def library() -> None:
     products = list(_library_products(server))
     products_with_org = list(zip(products, _organizations(server, products), strict=True))
     if output.wants_json():
-        output.answer([{**msgspec.to_builtins(each), "organization": org} for each, org in products_with_org])
+        output.answer([{**msgspec.to_builtins(item), "organization": org} for item, org in products_with_org])
         return
     rows = [
-        (str(ProductName(org, each.slug)), each.title, each.kind, " ".join(each.platforms))
-        for each, org in products_with_org
+        (str(ProductName(org, item.slug)), item.title, item.kind, " ".join(item.platforms))
+        for item, org in products_with_org
     ]
     output.table(("product", "title", "kind", "platforms"), rows)
     if not rows:

@@ -90,7 +90,9 @@ def select_file(artifacts: Sequence[api_models.Artifact], request: ArtifactReque
     matching_artifacts = _matching(ready_artifacts, request)
     if len(matching_artifacts) == 1:
         return matching_artifacts[0]
-    known_files = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready_artifacts)
+    known_files = ", ".join(
+        f"{ready_artifact.filename} ({ready_artifact.platform or 'any platform'})" for ready_artifact in ready_artifacts
+    )
     reason = "several files fit" if matching_artifacts else "no file of the release fits"
     remedy = (
         f"{_selection_hint(ready_artifacts, request)}; the release has: {known_files}."

@@ -313,7 +313,9 @@ def _artifact_in_release(
         Failure: the release is no longer a draft and does not have this file, or it has a different file with the same
             name, or the file for a different platform.
     """
-    artifact = {each.filename: each for each in release.artifacts if each.status == "ready"}.get(content.filename)
+    artifact = {artifact.filename: artifact for artifact in release.artifacts if artifact.status == "ready"}.get(
+        content.filename
+    )
     target.status = release.status or "published"
     if artifact is not None and artifact.sha256 == content.sha256:
         _require_platform(target, artifact)

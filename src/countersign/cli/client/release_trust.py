@@ -110,7 +110,9 @@ def _merge(known_pin: Pin | None, new_pin: Pin) -> Pin:
         for counter_name, counter in new_pin.counters.items()
     }
     key = known_pin.key if new_pin.key in known_pin.former else new_pin.key
-    former_keys = [each for each in dict.fromkeys((*known_pin.former, *new_pin.former)) if each != key]
+    former_keys = [
+        former_key for former_key in dict.fromkeys((*known_pin.former, *new_pin.former)) if former_key != key
+    ]
     return Pin(key, {**known_pin.counters, **counters}, former_keys)
 
 
@@ -201,7 +203,7 @@ def _trusted_statement(
     if (statement.product_id, statement.product) != (catalog_product.id, catalog_product.slug):
         raise SignatureRefused("the statement belongs to another product")
     keys = _trusted_keys(channel_state, pin)
-    store_pin(server.root, org, Pin(now, {counter_name: statement.counter}, [each for each in keys if each != now]))
+    store_pin(server.root, org, Pin(now, {counter_name: statement.counter}, [key for key in keys if key != now]))
     return statement, keys
 
 

@@ -249,7 +249,7 @@ async def check_deliveries(settings: Settings) -> Finding:
     """Check whether webhooks and e-mails are sent, or have been paused since a restore."""
     name = "deliveries"
     try:
-        pauses = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}
+        pauses = {name: await service.tables.paused_since(settings) for name, service in databases.SERVICES.items()}
     except (Refused, SchemaMismatch, ValueError):
         return Finding(name, "warn", "not checked, because a database check failed", "Correct the databases first.")
     paused_services = [

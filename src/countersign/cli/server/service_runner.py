@@ -143,8 +143,8 @@ class StartOptions:
     def places(self, listeners: Sequence[Listener]) -> list[ListenAddress]:
         """Return the address of each service, with the port that its listener got."""
         return [
-            listen_address(each.service.url(self.settings), self.host, listener.port)
-            for each, listener in zip(self.wanted, listeners[: len(self.wanted)], strict=True)
+            listen_address(wanted_service.service.url(self.settings), self.host, listener.port)
+            for wanted_service, listener in zip(self.wanted, listeners[: len(self.wanted)], strict=True)
         ]
 
 
@@ -194,7 +194,10 @@ def run(start: StartOptions, lock: DataLock) -> None:
 
     def ready(listeners: Sequence[Listener]) -> None:
         places = start.places(listeners)
-        addresses = {each.service.name: address.root_url for each, address in zip(start.wanted, places, strict=True)}
+        addresses = {
+            wanted_service.service.name: address.root_url
+            for wanted_service, address in zip(start.wanted, places, strict=True)
+        }
         lock.announce(addresses, [key.id for key in master_key(settings).keys])
         messages = [start_message.receive() for start_message in start_messages]
         lifecycle.log_ready("serve", addresses=addresses, operator=_operator(listeners))
@@ -208,7 +211,8 @@ def run(start: StartOptions, lock: DataLock) -> None:
 
     with closing(WorkerMailboxes(len(start.wanted) * start.workers)) as siblings:
         programs = [
-            _program(start, each, message, siblings) for each, message in zip(start.wanted, start_messages, strict=True)
+            _program(start, wanted_service, message, siblings)
+            for wanted_service, message in zip(start.wanted, start_messages, strict=True)
         ]
         if settings.operator_port:
             programs.append(operator_program(settings, siblings))

@@ -111,19 +111,21 @@ def _is_domain(text: str) -> bool:
 
 
 def _is_host(text: str) -> bool:
-    return len(text) <= MAX_HOST and all(_is_label(each) for each in text.split("."))
+    return len(text) <= MAX_HOST and all(_is_label(word) for word in text.split("."))
 
 
 def _is_label(text: str) -> bool:
     """Return whether the text is a label of a host name. A label consists of letters, marks, digits, and hyphens that
     are neither first nor last."""
-    fits = all(each.isalnum() or each == "-" or unicodedata.category(each) in ("Mn", "Mc") for each in text)
+    fits = all(
+        character.isalnum() or character == "-" or unicodedata.category(character) in ("Mn", "Mc") for character in text
+    )
     return fits and 0 < len(text) <= MAX_LABEL and text[0].isalnum() and text[-1] != "-"
 
 
 def _is_invisible(text: str) -> bool:
     """Return whether the text contains invisible characters, which may change how other text is displayed."""
-    return not text.isascii() and any(unicodedata.category(each) in ("Cf", "Zl", "Zp") for each in text)
+    return not text.isascii() and any(unicodedata.category(character) in ("Cf", "Zl", "Zp") for character in text)
 
 
 def phone(text: str) -> str:
@@ -213,7 +215,7 @@ def reference(text: str) -> str:
     """
     if not text.isascii():
         # Remove these characters first, so that NFKC can compose the characters around them.
-        text = "".join(each for each in _IGNORABLE.sub("", text) if unicodedata.category(each) != "Cf")
+        text = "".join(character for character in _IGNORABLE.sub("", text) if unicodedata.category(character) != "Cf")
         text = _DASHES.sub("-", unicodedata.normalize("NFKC", text))
     found = _SPACES.sub(" ", text).strip()
     if not found:

@@ -282,10 +282,10 @@ class Select(Field):
         super().__init__(**options)
         self.values: Mapping[int | str, str] = values or {}
         self.unknown = unknown
-        named = {each.value if isinstance(each, Option) else each for each in choices}
-        more = (each for each in dict.fromkeys((*self.values.values(), unknown)) if each and each not in named)
-        self.choices = tuple(each if isinstance(each, Option) else Option(each) for each in (*choices, *more))
-        self.options = tuple(each.value for each in self.choices)
+        named = {choice.value if isinstance(choice, Option) else choice for choice in choices}
+        more = (option for option in dict.fromkeys((*self.values.values(), unknown)) if option and option not in named)
+        self.choices = tuple(choice if isinstance(choice, Option) else Option(choice) for choice in (*choices, *more))
+        self.options = tuple(choice.value for choice in self.choices)
 
     def tone(self, choice: Option, *, is_state: bool) -> Tone:
         """Return the tone of a choice. The state field of a workflow has default tones; other fields are grey."""
@@ -317,7 +317,7 @@ class Select(Field):
         """Return the option that the cell names. Case, spaces and punctuation are ignored."""
         if cell in self.options:
             return cell
-        return next((each for each in self.options if alphanumeric(each) == alphanumeric(cell)), cell)
+        return next((option for option in self.options if alphanumeric(option) == alphanumeric(cell)), cell)
 
     def schema(self) -> Mapping[str, Any]:
         """Return the schema of a string that is one of the options."""
@@ -326,7 +326,7 @@ class Select(Field):
 
 def alphanumeric(text: str) -> str:
     """Return the case-folded letters and digits of a text. Names in a CSV file are compared in this form."""
-    return "".join(each for each in normalized("NFKC", text).casefold() if each.isalnum())
+    return "".join(character for character in normalized("NFKC", text).casefold() if character.isalnum())
 
 
 class Structure(Field):

@@ -54,7 +54,7 @@ def total_error(models: Mapping[str, Declared], parent: Declared, field: Field) 
 
 def refs_to(child: Declared, parent: Declared) -> list[str]:
     """Return the names of the refs of the child model to the parent model."""
-    return [name for name, each in child.fields.items() if isinstance(each, Ref) and each.target == parent.name]
+    return [name for name, field in child.fields.items() if isinstance(field, Ref) and field.target == parent.name]
 
 
 def total_sources_valid(declarations: Declarations) -> Iterator[str]:
@@ -101,8 +101,8 @@ def totals_neither_personal_nor_unique(declarations: Declarations) -> Iterator[s
         is_special = field.personal or field.unique
         if not is_special:
             continue
-        sources = (_field(declarations, each) for each in _all_sources(declarations, model, field))
-        if field.sum_of or any(each.sum_of for each in sources):
+        sources = (_field(declarations, all_source) for all_source in _all_sources(declarations, model, field))
+        if field.sum_of or any(source.sum_of for source in sources):
             text = "it changes whenever a total does, so that it cannot be personal or unique: take that out"
             yield member_error(model, field.name, text)
 

@@ -50,7 +50,7 @@ def _list_error(field: Field | None, value: object, *, is_row_rule: bool) -> str
         return f"in takes 1 to {MAX_VALUES} values: correct it"
     if TODAY in values:
         return "TODAY cannot be in a list: use eq, or two conditions with gte and lte"
-    errors = (_value_error(field, each, is_row_rule=is_row_rule) for each in values)
+    errors = (_value_error(field, value, is_row_rule=is_row_rule) for value in values)
     return next((text for text in errors if text), None)
 
 

@@ -20,14 +20,14 @@ _TOKEN = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]{1,2}[0-9]+", re.ASCII)
 def fields_present(declarations: Declarations) -> Iterator[str]:
     """Require that a model declares fields and does not inherit fields."""
     for module in declarations.modules:
-        for each in module.models:
-            inherited = {name for kind in each.__mro__[1:] for name, value in vars(kind).items() if _is_field(value)}
+        for model in module.models:
+            inherited = {name for kind in model.__mro__[1:] for name, value in vars(kind).items() if _is_field(value)}
             if inherited:
                 names = ", ".join(sorted(inherited))
                 text = f"fields are not inherited ({names}): declare them in the class itself, and derive it from Model"
-                yield model_error(each.declared, text)
-            elif not each.declared.fields:
-                yield model_error(each.declared, "it has no field: declare one")
+                yield model_error(model.declared, text)
+            elif not model.declared.fields:
+                yield model_error(model.declared, "it has no field: declare one")
 
 
 def _is_field(value: object) -> bool:

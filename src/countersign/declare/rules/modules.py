@@ -28,13 +28,13 @@ def modules_named(declarations: Declarations) -> Iterator[str]:
 def settings_named(declarations: Declarations) -> Iterator[str]:
     """Require that the name of a setting begins with its module's name, and that its options exist and are distinct."""
     for module in declarations.modules:
-        for name in [each.name for each in module.settings]:
+        for name in [setting.name for setting in module.settings]:
             prefix, _, rest = name.partition(".")
             if prefix != module.name or not _NAME.fullmatch(rest):
                 yield module_error(module, f"the setting {name!r} must be called {module.name}.<name>: rename it")
-        for each in module.settings:
-            if not each.options or len(set(each.options)) != len(each.options):
-                yield module_error(module, f"the setting {each.name!r} needs options, each named once: correct them")
+        for setting in module.settings:
+            if not setting.options or len(set(setting.options)) != len(setting.options):
+                yield module_error(module, f"the setting {setting.name!r} needs options, each named once: correct them")
 
 
 SESSION_VALUES = ("user.id", "user.username", "user.external_id", "user.tenant")

@@ -76,7 +76,7 @@ def _error_of_conditions(model: Declared, measure: Measure) -> str | None:
         return "a share needs the conditions when and among: add them"
     if measure.fn != "share" and measure.among is not None:
         return "only a share has the condition among: take it out"
-    errors = (_error_of_condition(model, each) for each in (measure.when, measure.among) if each)
+    errors = (_error_of_condition(model, condition) for condition in (measure.when, measure.among) if condition)
     return next((text for text in errors if text), None)
 
 
@@ -107,7 +107,7 @@ def _error_of_view(model: Declared, view: ListView) -> str | None:
 def _error_of_order(model: Declared, view: ListView) -> str | None:
     if len(view.order) > MAX_ORDER_FIELDS:
         return f"name {MAX_ORDER_FIELDS} fields in order at most"
-    for name in (each.removeprefix("-") for each in view.order):
+    for name in (ordered_field.removeprefix("-") for ordered_field in view.order):
         if name not in model.fields or not model.fields[name].operators:
             return f"it is ordered by {name!r}: name a field that can be ordered by"
     return None

@@ -123,11 +123,11 @@ def reads_are_related_models(declarations: Declarations) -> Iterator[str]:
 
 
 def _is_readable(declarations: Declarations, model: Declared, name: str, reads: tuple[str, ...]) -> bool:
-    targets = {each.target for each in model.fields.values() if isinstance(each, Ref)} & set(reads)
+    targets = {field.target for field in model.fields.values() if isinstance(field, Ref)} & set(reads)
     if name in targets:
         return True
     other = declarations.models.get(name)
-    return other is not None and any(refs_to(other, declarations.models[each]) for each in targets)
+    return other is not None and any(refs_to(other, declarations.models[target]) for target in targets)
 
 
 def _may_be_empty(field: Field | None) -> bool:

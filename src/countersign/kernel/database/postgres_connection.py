@@ -151,7 +151,7 @@ def _remedy(error: asyncpg.PostgresError, error_line: str) -> str:
     state = str(getattr(error, "sqlstate", None) or "")
     advice = _STATES.get(state, "Check its log, and try again.")
     return (
-        next((each for words, each in _LOGINS.items() if words in error_line), advice) if state == "28000" else advice
+        next((login for words, login in _LOGINS.items() if words in error_line), advice) if state == "28000" else advice
     )
 
 

@@ -66,7 +66,7 @@ def refuse_commit(error: BaseException) -> NoReturn:
 
 def _begin(search_path: Sequence[str]) -> str:
     # Operators and functions of PostgreSQL itself are found first.
-    path = ", ".join('"' + each.replace('"', '""') + '"' for each in dict.fromkeys(("pg_catalog", *search_path)))
+    path = ", ".join('"' + schema.replace('"', '""') + '"' for schema in dict.fromkeys(("pg_catalog", *search_path)))
     return (
         f"SET LOCAL statement_timeout = {STATEMENT_MS}; SET LOCAL lock_timeout = {LOCK_WAIT_MS}; "
         "SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1; "

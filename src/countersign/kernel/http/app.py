@@ -418,7 +418,7 @@ class App(Generic[ContextT]):
         header = exchange.headers.get("if-none-match")
         if answer.etag is None or not response.if_none_match_matches(header, answer.etag):
             return answer
-        headers = tuple(each for each in answer.headers if each[0] != "Content-Encoding")
+        headers = tuple(header for header in answer.headers if header[0] != "Content-Encoding")
         return Response(304, b"", JSON, headers, answer.etag)
 
     def _cache_response(self, exchange: Exchange, answer: Response) -> None:

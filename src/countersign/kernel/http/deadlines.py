@@ -260,7 +260,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 def open_connections(state: ServerState) -> list[DeadlineProtocol]:
     """Return the open connections."""
     connections: set[Any] = state.connections
-    return [each for each in connections if isinstance(each, DeadlineProtocol)]
+    return [connection for connection in connections if isinstance(connection, DeadlineProtocol)]
 
 
 async def sweep_connections(state: ServerState) -> None:

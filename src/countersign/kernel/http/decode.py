@@ -141,7 +141,9 @@ def _repeatable(shape: type[msgspec.Struct]) -> frozenset[str]:
     """Return the names of the members that accept a list."""
     hints = typing.get_type_hints(shape)
     return frozenset(
-        name for name, hint in hints.items() if any(typing.get_origin(each) is list for each in typing.get_args(hint))
+        name
+        for name, hint in hints.items()
+        if any(typing.get_origin(argument) is list for argument in typing.get_args(hint))
     )
 
 

@@ -117,11 +117,11 @@ def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
     notice_by_name = of_fields(type(body))
     if not notice_by_name:
         return ()
-    sent_fields = (each for each in msgspec.structs.fields(body) if getattr(body, each.name) != each.default)
+    sent_fields = (field for field in msgspec.structs.fields(body) if getattr(body, field.name) != field.default)
     return tuple(
-        _present(f"/{each.encode_name}", notice_by_name[each.encode_name], is_parameter=False)
-        for each in sent_fields
-        if each.encode_name in notice_by_name
+        _present(f"/{sent_field.encode_name}", notice_by_name[sent_field.encode_name], is_parameter=False)
+        for sent_field in sent_fields
+        if sent_field.encode_name in notice_by_name
     )
 
 
@@ -145,11 +145,11 @@ def require_running(deprecation: Deprecation | None) -> None:
 def deprecation_headers(deprecations: tuple[Deprecation, ...]) -> Iterator[Header]:
     """Yield the Deprecation, Sunset and Link headers of a response, with the earliest dates of all deprecations."""
     if deprecations:
-        since = min(_midnight(each.since) for each in deprecations)
-        sunset = min(_midnight(each.sunset) for each in deprecations)
+        since = min(_midnight(deprecation.since) for deprecation in deprecations)
+        sunset = min(_midnight(deprecation.sunset) for deprecation in deprecations)
         yield "Deprecation", f"@{int(since.timestamp())}"
         yield "Sunset", format_datetime(sunset, usegmt=True)
-        for link in dict.fromkeys(each.link for each in deprecations):
+        for link in dict.fromkeys(deprecation.link for deprecation in deprecations):
             yield "Link", f'<{link}>; rel="deprecation"'
 
 

@@ -112,9 +112,12 @@ def worker_answers(number: int, watched: ServiceChecks) -> Callable[[str], Await
             instrumentation.update_process_metrics()
             return msgspec.json.encode(metrics.counted((("worker", str(number)),)))
         if question == CHECKS:
-            return msgspec.json.encode(await asyncio.gather(*(_run_check(each) for each in watched.checks)))
+            return msgspec.json.encode(await asyncio.gather(*(_run_check(check) for check in watched.checks)))
         if question == MEASURES:
-            measures = [MeasuredValue(each.family.name, each.value, each.labels) for each in await _measured(watched)]
+            measures = [
+                MeasuredValue(measured_value.family.name, measured_value.value, measured_value.labels)
+                for measured_value in await _measured(watched)
+            ]
             return msgspec.json.encode(measures)
         return ALIVE.encode()
 
@@ -212,16 +215,16 @@ class ManagementApp:
     async def _ready(self) -> Response:
         findings = [Finding("serving", "failed", "the service is stopping")] if self._board.is_stopping else []
         findings += await self._checked()
-        failed_checks = [each.name for each in findings if each.state == "failed"]
+        failed_checks = [finding.name for finding in findings if finding.state == "failed"]
         readiness = Readiness("not ready" if failed_checks else "ready", failed_checks, findings)
         return json(readiness, status=503 if failed_checks else 200)
 
     async def _check(self) -> list[Finding]:
         missing, of_machine = await asyncio.gather(
-            self._silent(), asyncio.gather(*(_run_check(each) for each in self._machine.checks))
+            self._silent(), asyncio.gather(*(_run_check(check) for check in self._machine.checks))
         )
         of_services = await asyncio.gather(*(self._checked_by(service, missing) for service in self._services))
-        return [self._workers(missing), *of_machine, *(each for findings in of_services for each in findings)]
+        return [self._workers(missing), *of_machine, *(finding for findings in of_services for finding in findings)]
 
     def _workers(self, missing: Sequence[int]) -> Finding:
         if missing:
@@ -242,8 +245,8 @@ class ManagementApp:
 
     def _worker_of(self, service: str, missing: Sequence[int]) -> int | None:
         """Return the number of a worker of the service that answers, or None."""
-        numbers = (each for each in range(self._siblings.count) if self._board.programs[each] == service)
-        return next((each for each in numbers if each not in missing), None)
+        numbers = (number for number in range(self._siblings.count) if self._board.programs[number] == service)
+        return next((number for number in numbers if number not in missing), None)
 
     async def _count(self) -> bytes:
         answers = await self._siblings.ask(NUMBERS, PATIENCE_S)
@@ -254,7 +257,7 @@ class ManagementApp:
         sample_lists = await asyncio.gather(
             _measured(self._machine), *(self._measured_by(service, silent_numbers) for service in self._services)
         )
-        samples = [each for samples in sample_lists for each in samples]
+        samples = [sample for samples in sample_lists for sample in samples]
         return metrics.text(series_of_workers, [*samples, *self._replaced()]).encode()
 
     async def _measured_by(self, service: str, missing: Sequence[int]) -> list[metrics.Sample]:
@@ -266,15 +269,15 @@ class ManagementApp:
         if answer is None:
             return [metrics.Sample(MEASURED, 0, (service,))]
         measures = msgspec.json.decode(answer, type=list[MeasuredValue])
-        return [metrics.Sample(metrics.FAMILIES[each.family], each.value, each.labels) for each in measures]
+        return [metrics.Sample(metrics.FAMILIES[measure.family], measure.value, measure.labels) for measure in measures]
 
     def _replaced(self) -> list[metrics.Sample]:
         """Return the numbers of restarts and stalls of each program."""
         samples: list[metrics.Sample] = []
         for program in dict.fromkeys(self._board.programs):
-            slots = [self._board[number] for number, each in enumerate(self._board.programs) if each == program]
-            samples.append(metrics.Sample(RESTARTS, sum(each.restarts for each in slots), (program,)))
-            samples.append(metrics.Sample(STALLS, sum(each.stalls for each in slots), (program,)))
+            slots = [self._board[number] for number, name in enumerate(self._board.programs) if name == program]
+            samples.append(metrics.Sample(RESTARTS, sum(slot.restarts for slot in slots), (program,)))
+            samples.append(metrics.Sample(STALLS, sum(slot.stalls for slot in slots), (program,)))
         return samples
 
 

@@ -37,8 +37,8 @@ def negotiate_coding(headers: Headers) -> Coding | None:
 @lru_cache(maxsize=256)
 def _best(accepted: str) -> Coding | None:
     weights: dict[str, float] = {}
-    for each in accepted.lower().split(","):
-        name, *parameters = (part.strip() for part in each.split(";"))
+    for accepted_coding in accepted.lower().split(","):
+        name, *parameters = (part.strip() for part in accepted_coding.split(";"))
         weights[name] = _weight(parameters)
     every = weights.get("*", 0.0)
     best = max(CODINGS, key=lambda coding: weights.get(coding, every))
@@ -47,10 +47,10 @@ def _best(accepted: str) -> Coding | None:
 
 
 def _weight(parameters: list[str]) -> float:
-    for each in parameters:
-        if each.startswith("q="):
+    for parameter in parameters:
+        if parameter.startswith("q="):
             try:
-                return float(each[2:])
+                return float(parameter[2:])
             except ValueError:
                 return 0.0
     return 1.0

@@ -327,9 +327,9 @@ class Preflight(msgspec.Struct, frozen=True):
 def preflight_routes(routes: Iterable[Route[ContextT]]) -> tuple[Route[ContextT], ...]:
     """Return an OPTIONS route for each path that has a route with `cross_origin`."""
     methods: dict[tuple[str, bool], list[str]] = {}
-    for each in routes:
-        if each.cross_origin:
-            methods.setdefault((each.path, each.at_root), []).append(each.method)
+    for declared_route in routes:
+        if declared_route.cross_origin:
+            methods.setdefault((declared_route.path, declared_route.at_root), []).append(declared_route.method)
     return tuple(
         _preflight_route(path, tuple(methods_of_path), at_root=at_root)
         for (path, at_root), methods_of_path in methods.items()

@@ -93,19 +93,23 @@ def run(server: Server) -> None:
         WorkerFailed: a worker could not start, or cannot continue.
     """
     _raise_file_limit()
-    sockets = [_bind(each.listener) for each in server.programs]
+    sockets = [_bind(program.listener) for program in server.programs]
     real = [
-        each.listener._replace(port=bound.getsockname()[1])
-        for each, bound in zip(server.programs, sockets, strict=True)
+        program.listener._replace(port=bound.getsockname()[1])
+        for program, bound in zip(server.programs, sockets, strict=True)
     ]
     # The program of each worker, and the worker's index in that program.
-    places = [(program, index) for program, each in enumerate(server.programs) for index in range(each.workers)]
+    places = [
+        (program, index)
+        for program, program_entry in enumerate(server.programs)
+        for index in range(program_entry.workers)
+    ]
     scoreboard = Scoreboard([real[program].name for program, _ in places])
 
     def work(number: int, ready: Callable[[], None]) -> None:
         program, index = places[number]
         # Shutting down one program closes its port, so workers of other programs must not hold a copy of its socket.
-        _close(each for number, each in enumerate(sockets) if number != program)
+        _close(other_socket for number, other_socket in enumerate(sockets) if number != program)
         place = _WorkerSetup(
             server.programs[program], real[program], sockets[program], Worker(index, number, scoreboard)
         )
@@ -121,7 +125,10 @@ def run(server: Server) -> None:
         workers.supervise(
             workers.SupervisorConfig(
                 work,
-                [workers.Program(each.listener.name, each.workers, each.outlasts) for each in server.programs],
+                [
+                    workers.Program(program.listener.name, program.workers, program.outlasts)
+                    for program in server.programs
+                ],
                 scoreboard,
                 on_ready=lambda: server.on_ready(real),
                 on_stop=lambda: _stopping(server, sockets),
@@ -271,12 +278,12 @@ def _waiting(bound: socket.socket) -> list[socket.socket]:
 def _stopping(server: Server, sockets: Sequence[socket.socket]) -> None:
     """Close all ports except those of programs that outlast the others."""
     sd_notify(SD_STOPPING)
-    _close(each for program, each in zip(server.programs, sockets, strict=True) if not program.outlasts)
+    _close(listener for program, listener in zip(server.programs, sockets, strict=True) if not program.outlasts)
 
 
 def _close(sockets: Iterable[socket.socket]) -> None:
-    for each in sockets:
-        each.close()
+    for listener in sockets:
+        listener.close()
 
 
 async def _finish_connections(state: ServerState) -> None:

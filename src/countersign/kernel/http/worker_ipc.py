@@ -191,7 +191,7 @@ class WorkerMailboxes:
     async def ask(self, question: str, patience_s: float) -> list[bytes | None]:
         """Return the answers in the order of the workers' numbers, with None for a worker that did not answer in
         time."""
-        return list(await asyncio.gather(*(self.ask_one(each, question, patience_s) for each in range(self.count))))
+        return list(await asyncio.gather(*(self.ask_one(number, question, patience_s) for number in range(self.count))))
 
     async def ask_one(self, index: int, question: str, patience_s: float) -> bytes | None:
         """Return the answer of one worker, or None if it did not answer in time."""

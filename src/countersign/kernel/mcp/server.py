@@ -239,7 +239,7 @@ class McpServer(Generic[ContextT]):
         elif message.method == "tools/call":
             outcome = await self._call(context, message)
             members = outcome.members(messages.JULY_2026)
-            meta += b"".join(b",%b:%b" % (_encode(name), _encode(each)) for name, each in outcome.meta.items())
+            meta += b"".join(b",%b:%b" % (_encode(name), _encode(value)) for name, value in outcome.meta.items())
         else:
             raise JsonRpcError(METHOD_NOT_FOUND, f"Method not found: {message.method}", status=404)
         return Reply(200, message.answered(b'"resultType":"complete","_meta":{%b},%b' % (meta, members)))

@@ -158,7 +158,9 @@ class KeyRing:
         except (msgspec.DecodeError, JoseError, ValueError):
             # Drop the cause, which would write the private key to a log.
             raise ValueError("the stored key ring is damaged") from None
-        if any(key.curve_name != "P-256" for key in (current_key, *(each.key for each in previous_keys))):
+        if any(
+            key.curve_name != "P-256" for key in (current_key, *(previous_key.key for previous_key in previous_keys))
+        ):
             raise ValueError("the stored key ring contains a key that is not on P-256")
         return cls(current_key, previous_keys)
 
@@ -176,7 +178,7 @@ class KeyRing:
     @property
     def previous(self) -> dict[str, RetiredKey]:
         """Map key ids to the retired keys whose tokens are accepted now, newest first."""
-        return {kid: each for kid, each in self._previous.items() if each.is_live}
+        return {kid: retired_key for kid, retired_key in self._previous.items() if retired_key.is_live}
 
     def rotated(self) -> "KeyRing":
         """Return a ring with a new signing key. Retired keys stay in it until the last token that they signed has
@@ -184,14 +186,18 @@ class KeyRing:
         ends_at = clock.later(clock.now(), seconds=RETIREMENT_S)
         retired_key = RetiredKey(_public_half(self._current), ends_at)
         kept_keys = (
-            each if each.ends_at is not None else RetiredKey(each.key, ends_at) for each in self.previous.values()
+            retired_key if retired_key.ends_at is not None else RetiredKey(retired_key.key, ends_at)
+            for retired_key in self.previous.values()
         )
         return KeyRing(_fresh_key(), (retired_key, *kept_keys))
 
     def jwks(self) -> PublicKeys:
         """Return the public keys, current first, for the key-set endpoint."""
         public_keys: list[PublicKey] = []
-        for kid, key in ((self._kid, self._current), *((kid, each.key) for kid, each in self.previous.items())):
+        for kid, key in (
+            (self._kid, self._current),
+            *((kid, retired_key.key) for kid, retired_key in self.previous.items()),
+        ):
             jwk = _public_jwk(key)
             public_keys.append(PublicKey(kid, jwk.x, jwk.y))
         return PublicKeys(tuple(public_keys))

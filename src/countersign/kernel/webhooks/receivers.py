@@ -181,7 +181,11 @@ async def rotate(transaction: Transaction, outbox: Outbox, owner: str, webhook_i
     kept_secrets = [
         new_secret,
         present_secret,
-        *(each for each in older_secrets if each.until is not None and each.until > now),
+        *(
+            older_secret
+            for older_secret in older_secrets
+            if older_secret.until is not None and older_secret.until > now
+        ),
     ]
     await transaction.run(SET_SECRETS, webhook_id, _encrypted(outbox.master, kept_secrets[:MAX_SECRETS]))
     return new_secret.secret
@@ -205,7 +209,11 @@ def signing_secrets(master: MasterKey, encrypted_secrets: bytes) -> list[str]:
         DecryptionFailed: the secrets were encrypted with another master key.
     """
     now = clock.now()
-    return [each.secret for each in _decrypted(master, encrypted_secrets) if each.until is None or each.until > now]
+    return [
+        stored_secret.secret
+        for stored_secret in _decrypted(master, encrypted_secrets)
+        if stored_secret.until is None or stored_secret.until > now
+    ]
 
 
 def _encrypted(master: MasterKey, secrets: Sequence[Secret]) -> bytes:

@@ -111,7 +111,7 @@ class View:
     def stored(self) -> Mapping[str, ModelView]:
         """Return the models whose records are stored in the tables of modules. The others have a table of an existing
         database."""
-        return {name: each for name, each in self.models.items() if each.model.table is None}
+        return {name: model for name, model in self.models.items() if model.model.table is None}
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ class ScopeLimit:
 
 def grantable(commands: Commands) -> Commands:
     """Return the commands that a grant may include."""
-    return {name: each - FOR_ADMINISTRATORS.get(name, frozenset()) for name, each in commands.items()}
+    return {name: command - FOR_ADMINISTRATORS.get(name, frozenset()) for name, command in commands.items()}
 
 
 def view_of(registry: Registry, commands: Commands, person: Rights, limit: ScopeLimit | None = None) -> View:
@@ -176,7 +176,7 @@ def _commands_of(
     commands: Commands, person: Rights, grants: Mapping[str, Sequence[Grant]]
 ) -> dict[str, frozenset[str]]:
     known_commands = commands if _is_administrator(person) else grantable(commands)
-    return {name: _granted_commands(known_commands.get(name, frozenset()), each) for name, each in grants.items()}
+    return {name: _granted_commands(known_commands.get(name, frozenset()), grant) for name, grant in grants.items()}
 
 
 def _limited(granted_commands: frozenset[str], model: str, limit: ScopeLimit | None) -> frozenset[str]:
@@ -208,7 +208,7 @@ def _refs(model: Declared) -> tuple[Ref, ...]:
 @lru_cache(maxsize=1024)
 def _derived_fields(model: Declared) -> frozenset[str]:
     """Return the fields of the model that are derived from other fields."""
-    derived_fields = [each for each in model.fields.values() if each.computed is not None or each.sum_of is not None]
+    derived_fields = [field for field in model.fields.values() if field.computed is not None or field.sum_of is not None]
     return frozenset(derived_field.name for derived_field in derived_fields)
 
 
@@ -310,7 +310,7 @@ def _granted(
         hidden_refs = _hidden_refs(model, readable)
         visibilities = _granted_visibilities(model, grants[name], person)
         own_visibilities: dict[str, Visibility] = {
-            each: sight for each, sight in visibilities.items() if each not in hidden_refs
+            item: sight for item, sight in visibilities.items() if item not in hidden_refs
         }
         granted_visibilities[name] = (
             own_visibilities if limit is None else _for_agent(model, own_visibilities, unmasked_fields)
@@ -328,9 +328,9 @@ def _visibilities(
     for name, model in registry.models.items():
         derived_fields, field_visibilities = _derived_fields(model), granted_visibilities[name]
         visibilities[name] = {
-            each: sight
-            for each in field_visibilities
-            if (sight := derived_visibilities.sight(name, each) if each in derived_fields else field_visibilities[each])
+            field_visibility: sight
+            for field_visibility in field_visibilities
+            if (sight := derived_visibilities.sight(name, field_visibility) if field_visibility in derived_fields else field_visibilities[field_visibility])
             is not None
         }
     return visibilities
@@ -430,7 +430,7 @@ def _fully_visible_models(
     grants: Mapping[str, Sequence[Grant]], granted_commands: Mapping[str, frozenset[str]], user_id: str
 ) -> frozenset[str]:
     """Return the models of which the person sees all records."""
-    visible_rows = {name: _visible_rows(each, granted_commands[name], user_id) for name, each in grants.items()}
+    visible_rows = {name: _visible_rows(grant, granted_commands[name], user_id) for name, grant in grants.items()}
     return frozenset(name for name, rows in visible_rows.items() if rows is None)
 
 

@@ -141,7 +141,7 @@ def _title(
 
 def _verb(view: ModelView, step: Step) -> str:
     if step.command == "update":
-        names = [name for name, each in step.given.items() if name in view.fields and not each.is_default]
+        names = [name for name, field_input in step.given.items() if name in view.fields and not field_input.is_default]
         if len(names) == 1:
             return f"Change {_in_sentence(view.model.fields[names[0]].label)} of"
         return f"Change {len(names)} fields of" if names else "Change"

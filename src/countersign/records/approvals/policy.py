@@ -87,13 +87,19 @@ async def _requires_by_default(run: Run, prepared_command: PreparedCommand) -> b
 async def _changes_marked(run: Run, prepared_command: PreparedCommand) -> bool:
     """Return whether the input changes a field for which `needs_approval` applies (see `_is_marked`)."""
     model = run.engine.registry.models[prepared_command.model]
-    field_inputs = {name: each for name, each in prepared_command.given.items() if model.fields[name].needs_approval}
+    field_inputs = {
+        name: field_input for name, field_input in prepared_command.given.items() if model.fields[name].needs_approval
+    }
     if not field_inputs:
         return False
     record = await record_writer.find(run, model, None, prepared_command.record_id)
     view = run.view_of(prepared_command.model)
-    marked = {name: each for name, each in field_inputs.items() if _is_marked(view, record.values, model.fields[name])}
-    return any([await record_writer.is_change(run, model, record, name, each) for name, each in marked.items()])
+    marked = {
+        name: field_input
+        for name, field_input in field_inputs.items()
+        if _is_marked(view, record.values, model.fields[name])
+    }
+    return any([await record_writer.is_change(run, model, record, name, value) for name, value in marked.items()])
 
 
 def _is_marked(view: ModelView, values: Mapping[str, Stored], field: Field) -> bool:
@@ -173,13 +179,13 @@ def _may_conflict_with_hidden(view: ModelView, prepared_command: PreparedCommand
 
 def _unique_written(model: Declared, prepared_command: PreparedCommand) -> list[str]:
     """Return the unique fields whose new values may already belong to another record."""
-    unique_fields = {name for name, each in prepared_command.given.items() if each.stored is not None}
+    unique_fields = {name for name, field_input in prepared_command.given.items() if field_input.stored is not None}
     # A new record has only the given values. An existing record may get another parent, and a record of that parent may
     # already have the same value.
     moved_by = unique_fields if prepared_command.command != "create" else frozenset[str]()
     fields = model.fields.items()
-    unique = [name for name, each in fields if name in unique_fields and (each.unique or each.unique_with)]
-    return unique + [name for name, each in fields if each.unique_with in moved_by]
+    unique = [name for name, field in fields if name in unique_fields and (field.unique or field.unique_with)]
+    return unique + [name for name, field in fields if field.unique_with in moved_by]
 
 
 def settings_of(registry: Registry, planned_command: PlannedCommand) -> tuple[str, ...]:

@@ -73,7 +73,11 @@ async def _store(
 ) -> None:
     plan_steps = await steps.store_steps(run, plan_id, prepared_commands)
     diff = [change async for step in CooperativeIterator(plan_steps) for change in await _diff(run, step)]
-    effects = [effect async for each in CooperativeIterator(prepared_commands) for effect in await _effects(run, each)]
+    effects = [
+        effect
+        async for prepared_command in CooperativeIterator(prepared_commands)
+        for effect in await _effects(run, prepared_command)
+    ]
     policies = await policy.policy_of(run, prepared_commands)
     only_command = prepared_commands[0] if len(prepared_commands) == 1 else None
     values: dict[str, Stored] = {
@@ -177,7 +181,7 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     if step.command == "delete":
         return {} if record is None else {name: None for name, value in record.values.items() if value is not None}
     values_after: dict[str, Any] = {
-        name: steps.stored_copy(each) for name, each in step.given.items()
+        name: steps.stored_copy(field_input) for name, field_input in step.given.items()
     }
     cleared_values = {
         name: None for name in policy.cleared(model, step.command) if record is None or record.values[name]

@@ -58,10 +58,10 @@ def assess(
 
 
 def _of_step(view: ModelView, step: Step) -> Iterator[_Found]:
-    field_inputs = {name: each for name, each in step.given.items() if name in view.fields}
+    field_inputs = {name: field_input for name, field_input in step.given.items() if name in view.fields}
     yield from _of_command(view, step)
     yield from _of_input(view, field_inputs)
-    values: dict[str, Stored] = {name: each.stored for name, each in field_inputs.items()}
+    values: dict[str, Stored] = {name: field_input.stored for name, field_input in field_inputs.items()}
     values |= policy.moved(view.model, step.command)
     for rule in view.model.risks:
         if _applies(view, step, rule, values):
@@ -72,7 +72,7 @@ def _of_input(view: ModelView, field_inputs: Mapping[str, FieldInput]) -> Iterat
     if any(field_input.origins for field_input in field_inputs.values()):
         yield "high", "personal_data"
     fields = view.model.fields
-    if any(isinstance(fields[name], Money) for name, each in field_inputs.items() if not each.is_default):
+    if any(isinstance(fields[name], Money) for name, field_input in field_inputs.items() if not field_input.is_default):
         yield "medium", "money_field"
 
 

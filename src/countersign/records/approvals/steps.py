@@ -295,11 +295,11 @@ async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]
     sealed_texts: dict[int, str] = dict(await reader.fetch(_VALUES, plan_id))
     keys = await run.engine.vault.keys(reader, list(sealed_texts))
     text_by_id = {
-        each: run.engine.vault.unseal(keys[each], text)
-        async for each, text in CooperativeIterator(sealed_texts.items(), VALUES_PER_TURN)
-        if each in keys
+        value_id: run.engine.vault.unseal(keys[value_id], text)
+        async for value_id, text in CooperativeIterator(sealed_texts.items(), VALUES_PER_TURN)
+        if value_id in keys
     }
-    return {each: text for each, text in text_by_id.items() if text is not None}
+    return {value_id: text for value_id, text in text_by_id.items() if text is not None}
 
 
 async def release_values(vault: Vault, transaction: Transaction, plan_id: str) -> None:
@@ -314,15 +314,24 @@ def proposal_key(run: Run, prepared_commands: Sequence[PreparedCommand], visible
     sees them. A token and the same value in clear have different keys. Otherwise, the agent would learn that they are
     equal."""
     domain, proposer = run.caller.domain, [run.caller.user_id, run.caller.agent]
-    steps = [[each.model, each.command, each.record_id, each.cascade, _sent_values(each)] for each in prepared_commands]
+    steps = [
+        [
+            prepared_command.model,
+            prepared_command.command,
+            prepared_command.record_id,
+            prepared_command.cascade,
+            _sent_values(prepared_command),
+        ]
+        for prepared_command in prepared_commands
+    ]
     text = msgspec.json.encode([None if domain is None else domain.id, proposer, steps, list(visible_revisions)])
     return run.engine.vault.keyed(text)
 
 
 def _sent_values(prepared_command: PreparedCommand) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
     return sorted(
-        (name, each.stored, each.value_id, each.is_plain_text, each.origins)
-        for name, each in prepared_command.given.items()
+        (name, field_input.stored, field_input.value_id, field_input.is_plain_text, field_input.origins)
+        for name, field_input in prepared_command.given.items()
     )
 
 

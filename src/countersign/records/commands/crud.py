@@ -124,7 +124,9 @@ def _require_within_rows(view: ModelView | None, field_inputs: Mapping[str, Fiel
     For a caller that may only import, the row conditions for `import` apply.
     """
     command = "create" if view is None or "create" in view.commands else "import"
-    preconditions.require_within_rows(view, command, {name: each.stored for name, each in field_inputs.items()})
+    preconditions.require_within_rows(
+        view, command, {name: field_input.stored for name, field_input in field_inputs.items()}
+    )
 
 
 def first_option(field: Field) -> Stored:
@@ -158,7 +160,7 @@ async def apply_create(run: Run, prepared_command: PreparedCommand) -> str:
         BadInput: another record has a unique value of this record, or the parent record is locked.
     """
     model = run.engine.registry.models[prepared_command.model]
-    values = {name: each.stored for name, each in prepared_command.given.items()}
+    values = {name: field_input.stored for name, field_input in prepared_command.given.items()}
     await preconditions.require_unlocked(run, model, values, prepared_command.id)
     _require_within_rows(run.caller.view.models.get(prepared_command.model), prepared_command.given)
     await no_escalation.require_no_escalation(run, model, "", {}, values, prepared_command.id)

@@ -144,7 +144,7 @@ async def _record(run: Run, model: Declared, record_id: str) -> StoredRecord | N
 
 
 def _is_equal(record: StoredRecord, field_inputs: Mapping[str, FieldInput]) -> bool:
-    return all(record.values[name] == each.stored for name, each in field_inputs.items())
+    return all(record.values[name] == field_input.stored for name, field_input in field_inputs.items())
 
 
 async def apply_restored(run: Run, prepared_command: PreparedCommand) -> str:
@@ -154,7 +154,7 @@ async def apply_restored(run: Run, prepared_command: PreparedCommand) -> str:
         BadInput: a unique value is taken, or the record would give more rights than the caller has.
     """
     model = run.engine.registry.models[prepared_command.model]
-    values = {name: each.stored for name, each in prepared_command.given.items()}
+    values = {name: field_input.stored for name, field_input in prepared_command.given.items()}
     await no_escalation.require_no_escalation(run, model, "", {}, values, prepared_command.id)
     record_id = await record_writer.insert(
         run, model, prepared_command.given, prepared_command.id, record_id=prepared_command.record_id, is_restored=True
@@ -362,7 +362,9 @@ def _require_rights(run: Run, view: ModelView, *, is_trial: bool, is_restoring: 
 
 
 def _columns_to_write(columns: Sequence[Column], *, is_restoring: bool) -> list[Column]:
-    return [each if _is_written(each, is_restoring=is_restoring) else Column(each.header, None) for each in columns]
+    return [
+        column if _is_written(column, is_restoring=is_restoring) else Column(column.header, None) for column in columns
+    ]
 
 
 def _is_written(column: Column, *, is_restoring: bool) -> bool:

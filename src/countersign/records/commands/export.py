@@ -158,7 +158,7 @@ def _csv(request: ExportRequest, records: _Records) -> str:
 
 def _lines(request: ExportRequest, records: _Records) -> str:
     names = [column.name for column in request.columns]
-    return "".join(_encoder.encode(dict(zip(names, each, strict=True))).decode() + "\n" for each, _ in records)
+    return "".join(_encoder.encode(dict(zip(names, item, strict=True))).decode() + "\n" for item, _ in records)
 
 
 async def _records(
@@ -172,8 +172,8 @@ async def _records(
             names = await _names(run, request.named, [row[count:] for row in rows])
             values = [msgspec.structs.astuple(record) for record in records]
             yield [
-                ([each[position] for position in positions], row_names)
-                for each, row_names in zip(values, names, strict=True)
+                ([value[position] for position in positions], row_names)
+                for value, row_names in zip(values, names, strict=True)
             ]
 
 

@@ -273,7 +273,9 @@ async def search(run: Run, model: str, body: Body, command: str = "search") -> S
     )
     result = SearchResult(records, int(rows[0][0]))
     if "sums" in body:
-        result.sums = {each.name: _sum(*rows[0][1 + 3 * n : 4 + 3 * n]) for n, each in enumerate(summed)}
+        result.sums = {
+            summed_field.name: _sum(*rows[0][1 + 3 * n : 4 + 3 * n]) for n, summed_field in enumerate(summed)
+        }
     if "expand" in body:
         result.names = await record_names.names_of_refs(
             run, refs, record_reader.members(records, [ref.name for ref in refs])

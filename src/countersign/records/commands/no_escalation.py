@@ -64,7 +64,9 @@ def _has_command(view: ModelView, command: str, rows: Sequence[Where]) -> bool:
     if command not in view.commands:
         return False
     command_rows = view.rows.get(command, ())
-    return command_rows is None or any(all(each in rows for each in alternative) for alternative in command_rows)
+    return command_rows is None or any(
+        all(condition in rows for condition in alternative) for alternative in command_rows
+    )
 
 
 def _has_fields(view: ModelView, grant: Grant) -> bool:

@@ -70,7 +70,7 @@ async def check_view(run: Run, values: Mapping[str, Stored]) -> None:
     _require_name(values, "view.model")
     query = _decoded(_QUERY, values, "view.query", "{}")
     refuse_unknown_keys(query, ("filter", "order", "q", "group_by"), "view.query")
-    queries.read({name: each for name, each in query.items() if name in ("filter", "order")}, "view.query")
+    queries.read({name: value for name, value in query.items() if name in ("filter", "order")}, "view.query")
     if len(_decoded(_COLUMNS, values, "view.columns", "[]")) > MAX_COLUMNS:
         raise BadInput(f"view.columns may have {MAX_COLUMNS} columns at most")
 
@@ -95,7 +95,12 @@ async def check_favourite(run: Run, values: Mapping[str, Stored]) -> None:
         BadInput: the path is not an absolute path of this service.
     """
     path = str(values.get("path") or "")
-    if not path.startswith("/") or path.startswith("//") or "\\" in path or any(each.isspace() for each in path):
+    if (
+        not path.startswith("/")
+        or path.startswith("//")
+        or "\\" in path
+        or any(character.isspace() for character in path)
+    ):
         raise BadInput("favourite.path must be a path of this service, such as /models/lead")
 
 

@@ -109,7 +109,7 @@ def require_within_rows(
     rows = () if view is None else view.rows.get(command, ())
     if rows is None or view is None:
         return
-    empty: dict[str, Stored] = {name: 0 if each.sum_of else None for name, each in view.model.fields.items()}
+    empty: dict[str, Stored] = {name: 0 if field.sum_of else None for name, field in view.model.fields.items()}
     known_values = {**empty, **values, "id": record_id}
     known_values |= computed(view.model, known_values)
     if not any(all(_is_within(view, known_values, condition) for condition in alternative) for alternative in rows):
@@ -187,7 +187,9 @@ def _refusal_with(run: Run, model: Declared, parent: Declared, command: str) -> 
     """Return the error for a record that is locked because the record of `locked_with` meets `locked_while`."""
     if not are_guards_readable(run.caller.view.models.get(parent.name), model.locked_while):
         return BadInput(f"{command} is not allowed in this state")
-    conditions = queries.clauses([replace(each, field=f"{parent.name}.{each.field}") for each in model.locked_while])
+    conditions = queries.clauses(
+        [replace(condition, field=f"{parent.name}.{condition.field}") for condition in model.locked_while]
+    )
     return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {conditions}")
 
 
@@ -255,7 +257,7 @@ async def require_all_rules(
 def _sent_fields(field_inputs: Mapping[str, FieldInput]) -> list[str]:
     """Return the names of the fields that the caller sent, without the fields that a default, an effect or another
     command has set."""
-    return [name for name, each in field_inputs.items() if not each.is_default]
+    return [name for name, field_input in field_inputs.items() if not field_input.is_default]
 
 
 async def require_rules_as_seen(

@@ -23,7 +23,7 @@ async def require_creatable(run: Run, view: ModelView, field_inputs: Mapping[str
     if not run.caller.is_agent:
         return
     values: dict[str, Stored] = {name: None for name in view.model.fields}
-    values |= {name: each.stored for name, each in field_inputs.items()}
+    values |= {name: field_input.stored for name, field_input in field_inputs.items()}
     await preconditions.require_unlocked_as_seen(run, view.model, values, command)
     if not _is_touched(run, values):
         await preconditions.require_rules_as_seen(run, view, values, list(view.model.fields), command)
@@ -44,7 +44,7 @@ async def require_changeable(
     """
     if not run.caller.is_agent or run.is_touched(record.id):
         return
-    values = {**record.values, **{name: each.stored for name, each in field_inputs.items()}}
+    values = {**record.values, **{name: field_input.stored for name, field_input in field_inputs.items()}}
     await preconditions.require_unlocked_as_seen(run, view.model, record.values, command)
     if view.model.locked_with in field_inputs:
         await preconditions.require_unlocked_as_seen(run, view.model, values, command)

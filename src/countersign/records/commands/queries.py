@@ -144,7 +144,9 @@ def _condition(value: object) -> Condition:
     field, operator = members.get("field"), members.get("op")
     if not isinstance(field, str):
         raise BadInput("a filter condition needs field, a string")
-    matching_operator: Operator | None = next((each for each in OPERATORS if each == operator), None)
+    matching_operator: Operator | None = next(
+        (known_operator for known_operator in OPERATORS if known_operator == operator), None
+    )
     if matching_operator is None:
         raise BadInput(f"a filter condition needs op, one of {', '.join(OPERATORS)}")
     if "value" not in members:
@@ -307,7 +309,9 @@ def any_of(scope: Scope, model: Declared, rows: Rows) -> str:
     if not rows:
         return "1 = 0"
     plain_scope = scope.without_view()
-    alternatives = [all_of([_row_condition(plain_scope, model, each) for each in alternative]) for alternative in rows]
+    alternatives = [
+        all_of([_row_condition(plain_scope, model, condition) for condition in alternative]) for alternative in rows
+    ]
     return f"({' OR '.join(f'({alternative})' for alternative in alternatives)})"
 
 

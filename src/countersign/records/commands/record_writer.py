@@ -92,7 +92,7 @@ async def insert(
     if store is not None:
         return await store.insert(run, model, field_inputs, command)
     record_id = record_id or ids.new_record_id()
-    values: dict[str, Stored] = {name: each.stored for name, each in field_inputs.items()}
+    values: dict[str, Stored] = {name: field_input.stored for name, field_input in field_inputs.items()}
     values |= _initial_values(model, values)
     values |= computed(model, values)
     require_in_range(run, model, values)
@@ -102,7 +102,7 @@ async def insert(
     await _require_unique(run, model, values, values, None, is_restored=is_restored)
     value_keys = await _take_value_ids(run, model, values, {})
     new_aliases = await value_aliases.take(run, model, field_inputs)
-    value_ids = {name: each.id for name, each in value_keys.items()}
+    value_ids = {name: value_key.id for name, value_key in value_keys.items()}
     bound_values = insert_values(model, record_id, values, value_ids, ALIASED if new_aliases else 0)
     await run.transaction.run(insert_statement(model), *bound_values)
     aliases = await value_aliases.link_new(run, model, record_id, new_aliases)
@@ -153,9 +153,13 @@ async def _update_own(
     run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput], command: str
 ) -> bool:
     changed_inputs = {
-        name: each for name, each in field_inputs.items() if await is_change(run, model, record, name, each)
+        name: field_input
+        for name, field_input in field_inputs.items()
+        if await is_change(run, model, record, name, field_input)
     }
-    values = _with_computed(run, model, record, {name: each.stored for name, each in changed_inputs.items()})
+    values = _with_computed(
+        run, model, record, {name: changed_input.stored for name, changed_input in changed_inputs.items()}
+    )
     if not values:
         return False
     require_in_range(run, model, values)
@@ -580,7 +584,7 @@ async def _update_total(run: Run, total: Total, parent_id: str) -> None:
     row = await run.transaction.fetch_one(text, parent_id)
     values: dict[str, Stored] = {total.field: 0 if row is None else total_of(*row)}
     recomputed = computed(parent, {**record.values, **values})
-    values = {name: each for name, each in (values | recomputed).items() if each != record.values.get(name)}
+    values = {name: value for name, value in (values | recomputed).items() if value != record.values.get(name)}
     if values:
         require_in_range(run, parent, values)
         await _write(run, parent, record, values, {})

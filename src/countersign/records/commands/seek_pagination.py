@@ -145,7 +145,7 @@ class ListQuery:
         condition = where_clause(scope, self._reading, self._rows, self._query)
         order = order_terms(scope, self._reading, self._query)
         conditions, order_within = _after(order, position.keys, rows, parameters, scope.dialect)
-        names = ", ".join(f"{each} AS column__{number}" for number, each in enumerate(columns))
+        names = ", ".join(f"{column} AS column__{number}" for number, column in enumerate(columns))
         return (
             f'SELECT {names} FROM "{self._reading.view.model.name}" AS t WHERE {all_of([condition, *conditions])} '
             f"ORDER BY {order_clause(order_within)}"

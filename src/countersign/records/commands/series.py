@@ -116,7 +116,9 @@ async def series(run: Run, model: str, body: Body) -> Series:
     shown_groups = groups[:MAX_GROUPS]
     names: Mapping[str, object] = {}
     if isinstance(request.by, Ref):
-        names = await record_names.names(run, request.by.target, [str(each.key) for each in shown_groups if each.key])
+        names = await record_names.names(
+            run, request.by.target, [str(shown_group.key) for shown_group in shown_groups if shown_group.key]
+        )
     return Series(
         step=request.step,
         points=_points(request, cells, None),
@@ -349,4 +351,6 @@ def _groups(run: Run, model: str, request: _Request, cells: _Cells, field: Field
         SeriesGroup(value, _total(request, cells, key), _points(request, cells, key))
         for key, value in zip(keys, _reader(run, model).group_values(field, keys), strict=True)
     ]
-    return sorted(groups, key=lambda each: (-(each.total or 0), each.key is None, str(each.key)))
+    return sorted(
+        groups, key=lambda shown_group: (-(shown_group.total or 0), shown_group.key is None, str(shown_group.key))
+    )

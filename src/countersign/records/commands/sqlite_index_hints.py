@@ -27,7 +27,11 @@ async def with_index_hints(run: Run, view: ModelView, query: Query) -> Query:
     """Return the query with `scattered` set to the filtered fields whose index the statement should not use."""
     if run.engine.dialect != "sqlite" or view.model.table is not None or not _is_ordered_page(view, query):
         return query
-    candidates = [each for each in query.filter if each.field != query.order[0].field and _uses_index(view, each)]
+    candidates = [
+        condition
+        for condition in query.filter
+        if condition.field != query.order[0].field and _uses_index(view, condition)
+    ]
     for candidate in candidates:
         if not await _matches_many(run, view, candidate):
             return query

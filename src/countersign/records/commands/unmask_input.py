@@ -199,7 +199,11 @@ def changed_fields(
     would reveal that it exists. A linked value that a masked caller reads in clear and sends again does not change
     either. Any other value that a masked caller writes in clear counts as changed.
     """
-    return {name: each for name, each in field_inputs.items() if not _is_unchanged(view, record, name, each)}
+    return {
+        name: field_input
+        for name, field_input in field_inputs.items()
+        if not _is_unchanged(view, record, name, field_input)
+    }
 
 
 def _is_unchanged(view: ModelView, record: StoredRecord, name: str, field_input: FieldInput) -> bool:
@@ -258,7 +262,7 @@ async def _replaced(run: Run, field: Field, text: str, name: str, *, is_masked: 
         _refuse_near_miss(run, text)
     _require_alone(field, text, text_tokens, name)
     meanings_by_token = await _resolved(run, text_tokens)
-    meanings = {each: meaning[1] for each, meaning in meanings_by_token.items()}
+    meanings = {token: meaning[1] for token, meaning in meanings_by_token.items()}
     _require_fitting(run, field, text, text_tokens, meanings, name)
     replaced = placeholder_tokens.replace_tokens(grammar, text, meanings)
     origins = tuple(meanings_by_token[token.text][0] for token in text_tokens if token.label != LITERAL)

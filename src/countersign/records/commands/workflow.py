@@ -55,7 +55,7 @@ async def linked_value_ids(
     """Map each linked field to the value id of the token that the caller sees. The inputs of an action replace values
     of the record."""
     unchanged_ids = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
-    input_ids = {name: each.value_id for name, each in inputs.items() if each.value_id is not None}
+    input_ids = {name: field_input.value_id for name, field_input in inputs.items() if field_input.value_id is not None}
     return await value_aliases.displayed(run, model, record.id, unchanged_ids) | input_ids
 
 
@@ -120,7 +120,7 @@ class EffectContext:
         if model_declaration.workflow is not None and model_declaration.workflow.field not in field_inputs:
             first_state = crud.first_option(model_declaration.fields[model_declaration.workflow.field])
             field_inputs[model_declaration.workflow.field] = FieldInput(first_state, is_default=True)
-        stored_values = {name: each.stored for name, each in field_inputs.items()}
+        stored_values = {name: field_input.stored for name, field_input in field_inputs.items()}
         await preconditions.require_unlocked(self._run, model_declaration, stored_values, self._command)
         return await record_writer.insert(self._run, model_declaration, field_inputs, f"{model}.create")
 
@@ -166,7 +166,9 @@ class EffectContext:
         field_inputs = _field_inputs(self._run, self._run.engine.registry.models[model], values)
         tests = [f'"{name}" = ${number}' for number, name in enumerate(field_inputs, 1)]
         where_text = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return f'SELECT {selected_columns} FROM "{model}"{where_text}', [each.stored for each in field_inputs.values()]
+        return f'SELECT {selected_columns} FROM "{model}"{where_text}', [
+            field_input.stored for field_input in field_inputs.values()
+        ]
 
     async def next_number(self, sequence: str) -> int:
         """Return the next number of the sequence, which starts at 1. The number is rolled back if the action fails, so
@@ -252,7 +254,7 @@ async def check_move(
     visible_record = await unmask_input.seen_record(run, view, record)
     read_inputs = await unmask_input.read_fields(run, view, fields, inputs=frozenset(move.accepted_fields))
     changed_inputs = unmask_input.changed_fields(view, visible_record, read_inputs)
-    values = {**visible_record.values, **{name: each.stored for name, each in changed_inputs.items()}}
+    values = {**visible_record.values, **{name: changed_input.stored for name, changed_input in changed_inputs.items()}}
     if not run.is_touched(record.id):
         await _require_allowed(run, view, record, move, values, changed_inputs)
     if run.caller.is_agent and sets_more(move, changed_inputs):
@@ -296,7 +298,7 @@ async def _require_as_seen(
         await _require_records(run, view.model, record, move)
     values_after = {
         **values,
-        **{name: each.stored for name, each in _values_of_omitted(view.model, move, field_inputs).items()},
+        **{name: value.stored for name, value in _values_of_omitted(view.model, move, field_inputs).items()},
     }
     known_fields = [*field_inputs, *(name for name in move.optional if name in view.fields)]
     await preconditions.require_rules_as_seen(
@@ -387,7 +389,7 @@ async def apply_action(run: Run, prepared_command: PreparedCommand) -> str:
     move = move_of(model, prepared_command.command)
     if sets_more(move, prepared_command.given):
         await _require_changeable(run, model, record, prepared_command)
-    values = {**record.values, **{name: each.stored for name, each in prepared_command.given.items()}}
+    values = {**record.values, **{name: field_input.stored for name, field_input in prepared_command.given.items()}}
     _require_inputs(model, run.caller.view.models.get(model.name), move, values)
     await perform(run, model, record, move, prepared_command.given)
     return record.id
@@ -405,7 +407,10 @@ async def _require_changeable(
     """Check the fields that are not inputs of the action like the fields of an update: the record must not be locked,
     and after the change it must still be among the rows that the caller may update."""
     await preconditions.require_unlocked(run, model, record.values, f"{model.name}.update")
-    values_after = {**record.values, **{name: each.stored for name, each in prepared_command.given.items()}}
+    values_after = {
+        **record.values,
+        **{name: field_input.stored for name, field_input in prepared_command.given.items()},
+    }
     preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", values_after, record.id)
 
 
@@ -421,11 +426,11 @@ async def perform(
     command = f"{model.name}.{move.name}"
     view = run.caller.view.models.get(model.name)
     _require_state(model, view, record, move)
-    values = {**record.values, **{name: each.stored for name, each in inputs.items()}}
+    values = {**record.values, **{name: field_input.stored for name, field_input in inputs.items()}}
     preconditions.require_guards(model, view, move.guards, values, command)
     await _require_records(run, model, record, move)
     field_inputs = dict(inputs) | _values_of_omitted(model, move, inputs)
-    values |= {name: each.stored for name, each in field_inputs.items()}
+    values |= {name: field_input.stored for name, field_input in field_inputs.items()}
     await preconditions.require_all_rules(run, model, values, move.rules, field_inputs, command)
     field_inputs |= {name: FieldInput(None, is_default=True) for name in move.clears}
     if model.workflow is not None and move.to is not None:
@@ -501,4 +506,4 @@ async def apply_update(run: Run, prepared_command: PreparedCommand) -> str:
 
 
 def _values_after(record: StoredRecord, field_inputs: Mapping[str, FieldInput]) -> dict[str, Stored]:
-    return {**record.values, **{name: each.stored for name, each in field_inputs.items()}}
+    return {**record.values, **{name: field_input.stored for name, field_input in field_inputs.items()}}

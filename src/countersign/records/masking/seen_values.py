@@ -77,8 +77,8 @@ class SeenValues:
         known_ids = self._known
         id_by_hash = {hash_: known_ids[hash_] for hash_ in hashes if hash_ in known_ids}
         label_by_hash = {
-            value_hash: each.label
-            for value_hash, each in zip(hashes, values, strict=True)
+            value_hash: value.label
+            for value_hash, value in zip(hashes, values, strict=True)
             if value_hash not in id_by_hash
         }
         if label_by_hash:
@@ -144,8 +144,8 @@ async def _add(transaction: Transaction, labels: Mapping[bytes, str], probe: int
         batch = hashes[start : start + _ROWS_AT_ONCE]
         values = [
             value
-            for each in batch
-            for value in (_id_of(each, probe), each, labels[each], random_ids.random_bytes(KEY_BYTES))
+            for item in batch
+            for value in (_id_of(item, probe), item, labels[item], random_ids.random_bytes(KEY_BYTES))
         ]
         rows = ", ".join(f"(${at + 1}, ${at + 2}, ${at + 3}, ${at + 4}, 1)" for at in range(0, len(values), 4))
         await transaction.run(_ADD.format(rows=rows), *values)

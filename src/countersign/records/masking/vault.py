@@ -95,8 +95,8 @@ class Vault:
         places = [hashed_value or ids.random_bytes(_HASH_BYTES) for hashed_value in hashes]
         counts = Counter(places)
         rows: dict[bytes, list[Value]] = {
-            index: [_id_of(hashed_value), each.label, hashed_value, ids.random_bytes(KEY_BYTES), counts[index], None]
-            for index, hashed_value, each in zip(places, hashes, values, strict=True)
+            index: [_id_of(hashed_value), value.label, hashed_value, ids.random_bytes(KEY_BYTES), counts[index], None]
+            for index, hashed_value, value in zip(places, hashes, values, strict=True)
         }
         value_keys = {index: _value_key(row) for index, row in rows.items()}
         value_keys |= await self._insert_all(transaction, await self._rows_to_lock(transaction, releasing) | rows)

@@ -54,8 +54,8 @@ def next_to_fill(now: Snapshot, after_snapshot: Snapshot) -> tuple[str, Column, 
     """
     unfilled_columns = {
         (name, column.name): column
-        for name, each in after_snapshot.tables.items()
-        for column in each.columns
+        for name, table_snapshot in after_snapshot.tables.items()
+        for column in table_snapshot.columns
         if _is_unfilled(now, name, column)
     }
     for (name, _), column in unfilled_columns.items():
@@ -158,9 +158,11 @@ def _in_order(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with columns and indexes sorted by name, since the order of their creation is irrelevant."""
     tables = {
         name: msgspec.structs.replace(
-            each, columns=sorted(each.columns, key=_NAME), indexes=sorted(each.indexes, key=_NAME)
+            table_snapshot,
+            columns=sorted(table_snapshot.columns, key=_NAME),
+            indexes=sorted(table_snapshot.indexes, key=_NAME),
         )
-        for name, each in snapshot.tables.items()
+        for name, table_snapshot in snapshot.tables.items()
     }
     return Snapshot(tables, snapshot.versions)
 
@@ -344,7 +346,7 @@ class _Planner:
         for name in names:
             self._untie(name, names)
         for name in names:
-            tables = {each: kept_table for each, kept_table in self.now.tables.items() if each != name}
+            tables = {item: kept_table for item, kept_table in self.now.tables.items() if item != name}
             # The change log is not needed after its records are deleted.
             texts = [f'DROP TABLE "{name}"', f"DELETE FROM record_change WHERE model = '{name}'"]
             snapshot_after = Snapshot(tables, self.now.versions)
@@ -401,13 +403,13 @@ def _with(snapshot: Snapshot, table: ModelTable) -> Snapshot:
 
 
 def _renamed(table: ModelTable, column: Column, new_name: str) -> ModelTable:
-    def name(each: str) -> str:
-        return new_name if each == column.name else each
+    def name(column_name: str) -> str:
+        return new_name if column_name == column.name else column_name
 
     return msgspec.structs.replace(
         table,
         columns=[msgspec.structs.replace(column, name=name(column.name)) for column in table.columns],
-        bits={name(each): bit for each, bit in table.bits.items()},
+        bits={name(column_name): bit for column_name, bit in table.bits.items()},
         unfilled=tuple(map(name, table.unfilled)),
     )
 

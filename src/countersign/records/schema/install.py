@@ -248,4 +248,4 @@ async def tables(reader: Reader) -> frozenset[str]:
 
 async def bits(database: Database) -> dict[str, dict[str, int]]:
     """Map each model to its fields, and each field to its bit in the masks of records, as installed."""
-    return {name: each.bits for name, each in (await installed(database)).tables.items()}
+    return {name: table.bits for name, table in (await installed(database)).tables.items()}

@@ -90,7 +90,9 @@ class RowTaskRunner:
         rows = await _rows(transaction, row_task.table, f', "{row_task.field}"', unheld_condition, last_id)
         values = [PersonalValue(field.personal or "", text, field.linked) for _, text in rows]
         held_keys = await self._vault.hold(transaction, values)
-        changes: list[tuple[str, Value]] = [(row[0], each.id) for row, each in zip(rows, held_keys, strict=True)]
+        changes: list[tuple[str, Value]] = [
+            (row[0], held_key.id) for row, held_key in zip(rows, held_keys, strict=True)
+        ]
         return await _write(transaction, row_task.table, row_task.field + VALUE_ID_SUFFIX, changes)
 
     async def _release(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:

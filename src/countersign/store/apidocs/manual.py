@@ -103,7 +103,7 @@ def llms_routes(described_routes: Sequence[Route[Store]]) -> tuple[Route[Store],
 def overview(described_routes: Sequence[Route[Store]], root_url: str, name: str) -> str:
     """Return the overview of these routes, in Markdown."""
     addresses = documents.DOCUMENTS
-    lines = [f"- [{each}]({root_url}{addresses[each]}): {meaning}" for each, meaning in _MEANINGS.items()]
+    lines = [f"- [{name}]({root_url}{addresses[name]}): {meaning}" for name, meaning in _MEANINGS.items()]
     features = ", ".join(dict.fromkeys(feature_of(described_route) for described_route in described_routes))
     lines.append(f"- {openapi.address(root_url, 'SECTION')}: one section of openapi: {features}")
     return _TEXT.format(name=name, root=root_url, prefix=PREFIX, documents="\n".join(lines))
@@ -175,7 +175,8 @@ def wiki(described_routes: Sequence[Route[Store]], root_url: str) -> Wiki:
     """Return the manual of these routes, for a store at this root address."""
     document = openapi.document(described_routes, root_url, "")
     pages = [
-        _page(each, document["paths"][address_of(each)][each.method.lower()], document) for each in described_routes
+        _page(described_route, document["paths"][address_of(described_route)][described_route.method.lower()], document)
+        for described_route in described_routes
     ]
     features = dict.fromkeys(feature_of(described_route) for described_route in described_routes)
     return Wiki(
@@ -187,7 +188,7 @@ def wiki(described_routes: Sequence[Route[Store]], root_url: str) -> Wiki:
             *(Section(name, openapi.section_text(name), _of_section(pages, name)) for name in features),
         ],
         endpoints=pages,
-        errors=[problems.problem_page(each) for _, each in sorted(problems.types(described_routes).items())],
+        errors=[problems.problem_page(item) for _, item in sorted(problems.types(described_routes).items())],
         documents={name: root_url + path for name, path in documents.DOCUMENTS.items()},
     )
 

@@ -96,12 +96,19 @@ def section_document(whole_document: Document, section: str) -> Document:
 
 
 def _operations(whole_document: Document, item: Document, section: str) -> Document:
-    return {method: _without_headers(whole_document, each) for method, each in item.items() if section in each["tags"]}
+    return {
+        method: _without_headers(whole_document, value) for method, value in item.items() if section in value["tags"]
+    }
 
 
 def _without_headers(whole_document: Document, operation: Document) -> Document:
-    responses = {status: _answer(whole_document, status, each) for status, each in operation["responses"].items()}
-    return {**operation, "responses": {status: each for status, each in responses.items() if each}}
+    responses = {
+        status: _answer(whole_document, status, route_answer) for status, route_answer in operation["responses"].items()
+    }
+    return {
+        **operation,
+        "responses": {status: route_answer for status, route_answer in responses.items() if route_answer},
+    }
 
 
 def _answer(whole_document: Document, status: str, answer: Document) -> Document:

@@ -388,7 +388,7 @@ class Operations:
 def _open_example(path: str) -> Mapping[str, object]:
     """Return an example of a response that is an object without defined members."""
     no_values: Mapping[str, object] = {}
-    return next((each for reference, each in examples.OPEN.items() if path.startswith(reference)), no_values)
+    return next((value for reference, value in examples.OPEN.items() if path.startswith(reference)), no_values)
 
 
 def security_of(route: Route[Store]) -> list[Document]:

@@ -79,7 +79,10 @@ async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
 def contacts_of(setting: str) -> tuple[str, ...]:
     """Return the contacts of the setting, in the same order, as URIs, which security.txt requires."""
     contacts = [word for word in re.split(r"[,\s]+", setting) if word]
-    return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in contacts)
+    return tuple(
+        contact if ":" in contact else f"mailto:{contact}" if "@" in contact else f"https://{contact}"
+        for contact in contacts
+    )
 
 
 _HEADERS = {**documents.RESPONSE_HEADERS, 200: (*documents.RESPONSE_HEADERS[200], "Link")}

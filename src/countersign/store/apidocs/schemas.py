@@ -240,7 +240,7 @@ def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], fro
     schema = components[shape.__name__]
     _simplify(schema)
     members: Mapping[str, Document] = schema.get("properties", {})
-    return {name: _without_null(each) for name, each in members.items()}, frozenset(schema.get("required", ()))
+    return {name: _without_null(member) for name, member in members.items()}, frozenset(schema.get("required", ()))
 
 
 def _name_of(struct: type[msgspec.Struct], components: Mapping[str, Document]) -> str:
@@ -329,7 +329,7 @@ def _simplify_part(document: Document) -> None:
         document.setdefault("type", "string")
     row: list[Document] = document.pop("prefixItems", [])
     if row:
-        kinds = [each for number, each in enumerate(row) if each not in row[:number]]
+        kinds = [cell for number, cell in enumerate(row) if cell not in row[:number]]
         document["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 

@@ -130,8 +130,8 @@ class IndexRow(NamedTuple):
             yield "public"
         yield f"kind:{self.kind}"
         yield f"access:{ACCESS[1 - self.is_free]}"
-        yield from (f"platform:{each}" for bit, each in enumerate(PLATFORMS) if self.platforms >> bit & 1)
-        yield from (f"channel:{each}" for bit, each in enumerate(CHANNELS) if self.channels >> bit & 1)
+        yield from (f"platform:{platform}" for bit, platform in enumerate(PLATFORMS) if self.platforms >> bit & 1)
+        yield from (f"channel:{channel}" for bit, channel in enumerate(CHANNELS) if self.channels >> bit & 1)
 
     def words(self) -> list[str]:
         """The values that have a set only if they are frequent."""
@@ -193,10 +193,10 @@ class _Sets:
     def apply(self, rows: Sequence[Row]) -> None:
         """Replace the products of these rows, which are newer."""
         for row in rows:
-            each = IndexRow(*row)
+            index_row = IndexRow(*row)
             for product_set in (*self.by_facet.values(), *self.since.values()):
-                product_set.discard(each.number)
-            self._add(each)
+                product_set.discard(index_row.number)
+            self._add(index_row)
 
     def _add(self, row: IndexRow) -> None:
         number = row.number
@@ -287,7 +287,11 @@ class CatalogIndex:
     def tags(self) -> dict[str, int]:
         """The most frequent tags, each with its products as bits."""
         sets_by_facet = self._sets.by_facet.items()
-        return {facet.removeprefix("tag:"): each.bits for facet, each in sets_by_facet if facet.startswith("tag:")}
+        return {
+            facet.removeprefix("tag:"): facet_sets.bits
+            for facet, facet_sets in sets_by_facet
+            if facet.startswith("tag:")
+        }
 
     def has_every_tag(self) -> bool:
         """Whether every tag has a set."""

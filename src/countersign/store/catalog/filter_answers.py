@@ -242,7 +242,9 @@ async def _release(store: Store, query: Filter, row: ReleaseMatch) -> str:
 def _newest_of_channels(store: Store, query: Filter, product: Facts) -> FilterAnswer:
     selected_channels = (*query.channel.any, *query.channel.all) or CHANNELS
     results = [channel for channel in product.detail.channels if channel.channel in selected_channels]
-    names = join_words([f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in results]) or "none"
+    names = (
+        join_words([f"{result.version} ({result.channel}, {result.published_at[:10]})" for result in results]) or "none"
+    )
     text = f"{product.detail.title} has releases in {_number(results, 'channel')}: {names}."
     return FilterAnswer(text, tuple(_source(store, product.slug, result.version) for result in results))
 

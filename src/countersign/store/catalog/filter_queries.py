@@ -184,7 +184,7 @@ async def counts(database: Database, query: Filter, slot_name: By) -> Counter[st
             value: with_slots(query, **{slot_name: replace(condition, all=(*condition.all, value))})
             for value in KNOWN[slot_name]
         }
-        return Counter({each: await total(database, filter) for each, filter in query_by_value.items()})
+        return Counter({item: await total(database, filter) for item, filter in query_by_value.items()})
     statement, column = SqlBuilder(), _COLUMNS[slot_name]
     count_expression = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
     text = f"SELECT {column}, {count_expression} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"

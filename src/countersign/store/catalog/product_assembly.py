@@ -111,10 +111,10 @@ async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[Prod
     media: dict[str, list[Media]] = {}
     covers: dict[str, OwnCover] = {}
     for product_id, *members, color in await _fetch(reader, MEDIA, product_ids):
-        each = media_of(*members)
-        media.setdefault(product_id, []).append(each)
-        if each.kind == "cover":
-            covers[product_id] = OwnCover(each, color, [])
+        media_item = media_of(*members)
+        media.setdefault(product_id, []).append(media_item)
+        if media_item.kind == "cover":
+            covers[product_id] = OwnCover(media_item, color, [])
     await _add_sizes(reader, covers)
     latest_by_product = {product_id: latest_of(newest_found) for product_id, newest_found in newest_releases.items()}
     sizes = await _sizes(reader, [release.id for release in latest_by_product.values()])
@@ -261,7 +261,10 @@ def _record(
         media_count=sum(media_file.kind in IN_GALLERY for media_file in media),
         has_trailer=any(media_file.kind == "video" for media_file in media),
         status=row.status,
-        channels=[Channel(each.channel, each.version, clock.rfc3339(each.published_at)) for each in newest_releases],
+        channels=[
+            Channel(release.channel, release.version, clock.rfc3339(release.published_at))
+            for release in newest_releases
+        ],
         media=media,
         tags=tags,
         homepage=row.homepage,
@@ -273,9 +276,12 @@ def _record(
     )
     releases = [
         Release(
-            version=each.version, channel=each.channel, published_at=clock.rfc3339(each.published_at), notes=each.notes
+            version=release.version,
+            channel=release.channel,
+            published_at=clock.rfc3339(release.published_at),
+            notes=release.notes,
         )
-        for each in newest_releases
+        for release in newest_releases
     ]
     published_at = max((newest_release.published_at for newest_release in newest_releases), default=row.created_at)
     return ProductRecord(detail, row.org_id, releases, published_at, row.updated_at, row.summary)

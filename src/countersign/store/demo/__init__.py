@@ -148,7 +148,9 @@ def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
     version = release.version
     if release is processed_release(product):
         extra_files = {"bom.json": component_list(product, version)}
-        return [archive(product.slug, version, each, PROCESSED_ASSETS, extra_files) for each in product.platforms]
+        return [
+            archive(product.slug, version, platform, PROCESSED_ASSETS, extra_files) for platform in product.platforms
+        ]
     if release is updated_release(product):
         return [archive(product.slug, version, platform, PROCESSED_ASSETS) for platform in product.platforms]
     if product.slug in downloads.POPULAR and release is product.releases[-1]:
@@ -279,7 +281,7 @@ async def _product(
     await counts.put_downloads(transaction, daily_rows)
     await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(daily_rows, today))
     if is_own:
-        version, release_days = product.releases[-1].version, [each for each, _ in published_releases]
+        version, release_days = product.releases[-1].version, [release for release, _ in published_releases]
         rows = [
             (org_id, metric, day, product_id, version, product.platforms[0], value)
             if metric == "updates"

@@ -214,7 +214,7 @@ class DataSets:
     async def close_unused(self, seconds: float) -> None:
         """Close the data sets that were not used for `seconds`."""
         long_ago_s = clock.monotonic_s() - seconds
-        for name in [name for name, each in self._open.items() if each.used_s <= long_ago_s]:
+        for name in [name for name, value in self._open.items() if value.used_s <= long_ago_s]:
             await self._close_unused(name)
 
     async def close(self) -> None:

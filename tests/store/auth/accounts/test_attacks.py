@@ -89,7 +89,7 @@ async def test_t30_only_one_of_many_uses_of_one_link_succeeds(visitor: AccountVi
         return_exceptions=True,
     )
 
-    won = [number for number, each in enumerate(results) if isinstance(each, OpenedSession)]
+    won = [number for number, result in enumerate(results) if isinstance(result, OpenedSession)]
     assert len(won) == 1
     assert sum(isinstance(result, EmailLinkSpent) for result in results) == count - 1
     person = await visitor.find_person(ANN)
@@ -127,7 +127,7 @@ async def test_t30_exactly_one_of_two_uses_of_one_link_succeeds_every_time(
             return_exceptions=True,
         )
 
-        won = [each for each, outcome in zip(HASHES, results, strict=True) if isinstance(outcome, OpenedSession)]
+        won = [item for item, outcome in zip(HASHES, results, strict=True) if isinstance(outcome, OpenedSession)]
         assert len(won) == 1, results
         assert sum(isinstance(result, EmailLinkSpent) for result in results) == 1
         person = await visitor.find_person(email)

@@ -185,7 +185,7 @@ async def test_every_removal_is_logged_with_its_count(shop: Shop) -> None:
     with capture_logs() as logged:
         await blob_gc.collect(shop.store)
 
-    assert [(each["log_level"], each["files"], each["bytes"]) for each in logged] == [("info", 2, 200)]
+    assert [(record["log_level"], record["files"], record["bytes"]) for record in logged] == [("info", 2, 200)]
 
 
 @pytest.mark.usefixtures("clock_two_hours_ahead")
@@ -252,7 +252,7 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
     assert collected.blobs == 1
     assert len(await list_sealed_digests(shop)) == 3
     assert (blob_gc.REMOVED.of().value - files, blob_gc.REMOVED_BYTES.of().value - size) == (1, 100)
-    assert [(each["files"], each["bytes"]) for each in logged if each["log_level"] == "info"] == [(1, 100)]
+    assert [(record["files"], record["bytes"]) for record in logged if record["log_level"] == "info"] == [(1, 100)]
 
 
 class RowCountingDatabase:

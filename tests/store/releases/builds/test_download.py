@@ -196,7 +196,7 @@ async def test_usage_shows_the_most_downloaded_versions_of_the_own_organisation_
     usage = (await world.call("GET", "/org/usage", owner)).json()
 
     downloads = [
-        (each["product"], each["version"], each["platform"], each["downloads"]) for each in usage["downloaded"]
+        (row["product"], row["version"], row["platform"], row["downloads"]) for row in usage["downloaded"]
     ]
     assert downloads == [("river", "1.0.0", "linux", 3), ("river", "1.0.0", "windows", 2), ("river", "1.0.0", None, 1)]
     assert usage["downloads"] == 6

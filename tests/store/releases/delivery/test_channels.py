@@ -35,7 +35,7 @@ async def test_every_change_has_a_higher_number(works: JobRunner) -> None:
     await works.shop.world.call("POST", path, works.shop.token, json={"reason": "broken"})
     third_statement = await channel_statement(works)
 
-    assert [each["version"] for each in (first_statement, second_statement, third_statement)] == [
+    assert [statement["version"] for statement in (first_statement, second_statement, third_statement)] == [
         "1.1.0",
         "1.2.0",
         "1.1.0",

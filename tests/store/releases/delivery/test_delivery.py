@@ -54,7 +54,7 @@ async def test_the_first_request_of_an_install_is_counted_and_repeated_requests_
 
     usage = (await works.shop.world.call("GET", "/org/usage", owner)).json()
     assert usage["downloads"] == 2
-    assert [(each["version"], each["downloads"]) for each in usage["downloaded"]] == [("1.1.0", 2)]
+    assert [(row["version"], row["downloads"]) for row in usage["downloaded"]] == [("1.1.0", 2)]
 
 
 async def test_only_entitled_callers_get_manifests_chunks_deltas_and_sboms(works: JobRunner) -> None:

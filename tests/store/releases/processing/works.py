@@ -113,7 +113,7 @@ class JobRunner:
             await world.call("GET", f"/products/{shop.product_id}/{kind}", shop.token)
             for kind in ("drafts", "releases")
         ]
-        if version not in {each["version"] for present in lists for each in present.json()}:
+        if version not in {item["version"] for present in lists for item in present.json()}:
             await release(world, shop.token, shop.product_id, version, publish=False)
         path = f"/products/{shop.product_id}/releases/{version}/artifacts"
         body = {"filename": filename, "size": len(data), **members}

@@ -151,8 +151,8 @@ async def test_an_upload_address_that_was_never_issued_or_has_expired_is_unknown
         await transaction.run("UPDATE upload SET expires_at = $1", clock.now())
     unknown = address[:-1] + ("a" if address[-1] != "a" else "b")
 
-    for each in (address, unknown, address.replace("/artifacts/", "/media/")):
-        put, get = await shop.put(each, DATA), await shop.world.http.get(each)
+    for url in (address, unknown, address.replace("/artifacts/", "/media/")):
+        put, get = await shop.put(url, DATA), await shop.world.http.get(url)
         assert (put.status_code, put.json()["code"]) == (404, "upload_not_found")
         assert (get.status_code, get.json()["code"]) == (404, "upload_not_found")
 

@@ -294,7 +294,9 @@ async def _register_known(
     """Return the agent's existing registration for a known person, or add one. If the agent requests writing scopes
     that the person has not confirmed for this agent, the person must confirm the registration."""
     existing_registrations = await registrations.of_client(transaction, origin, person_id)
-    confirmed_scopes = frozenset[str]().union(*(each.scopes for each in existing_registrations))
+    confirmed_scopes = frozenset[str]().union(
+        *(existing_registration.scopes for existing_registration in existing_registrations)
+    )
     if applicant.scopes & schemas.WRITING - confirmed_scopes:
         person = await queries.person(transaction, person_id)
         email = person.email if person else None

@@ -60,7 +60,10 @@ async def request_deltas(store: Store, transaction: Transaction, artifact: Ready
     platform, limit = artifact.platform or "", store.settings.delta_history
     earlier_builds = await builds.earlier_builds(transaction, artifact, platform, limit)
     later_builds = await builds.later_builds(transaction, artifact, platform, limit)
-    for pair in [*((each, artifact.id) for each in earlier_builds), *((artifact.id, build) for build in later_builds)]:
+    for pair in [
+        *((earlier_build, artifact.id) for earlier_build in earlier_builds),
+        *((artifact.id, build) for build in later_builds),
+    ]:
         await request_delta(store, transaction, *pair, org_id=artifact.org_id, created_by=created_by)
 
 

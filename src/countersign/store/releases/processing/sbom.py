@@ -96,7 +96,11 @@ def _wheel(text: str) -> list[Component]:
 
 def _json(path: str, fields: _Document) -> list[Component]:
     if fields.bomFormat == "CycloneDX":
-        return [_component(each.name, each.version, each.purl) for each in fields.components if each.name]
+        return [
+            _component(component.name, component.version, component.purl)
+            for component in fields.components
+            if component.name
+        ]
     if fields.spdxVersion:
         return _spdx(fields)
     if path.endswith("package-lock.json"):
@@ -116,7 +120,7 @@ def _npm_lock(fields: _Document) -> list[Component]:
     """Return the packages of an npm lock file, without the root package, which has an empty path."""
     packages_by_path = msgspec.convert(fields.packages or {}, dict[str, _Package])
     names_and_versions = (
-        (path.rpartition("node_modules/")[2], each.version) for path, each in packages_by_path.items() if path
+        (path.rpartition("node_modules/")[2], value.version) for path, value in packages_by_path.items() if path
     )
     return [_of_npm(name, version) for name, version in names_and_versions if version]
 
