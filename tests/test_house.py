@@ -23,7 +23,7 @@ BUILD_SQL_FOR_MODELS = (
     "adopted/writer",
     "approvals/emails",
     "approvals/rights",
-    "approvals/steps",
+    "approvals/plan_dependencies",
     "audit/chain",
     "audit/verify",
     "commands/crud",

@@ -11,7 +11,7 @@ from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import plan_summary, rights, staleness, steps
+from countersign.records.approvals import plan_summary, plan_visibility, rights, step_storage
 from countersign.records.commands import call_log, mask_output, prepared_command, unmask_input
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader
@@ -157,7 +157,7 @@ class _Copies:
         wanted_ids: set[int] = set()
         ids_by_target: dict[str, set[int]] = {}
         targets: dict[str, set[str]] = {}
-        async for view, name, value in CooperativeIterator(values, steps.VALUES_PER_TURN):
+        async for view, name, value in CooperativeIterator(values, step_storage.VALUES_PER_TURN):
             field = view.model.fields[name]
             if isinstance(value, dict):
                 copy = msgspec.convert(value, _Copy)
@@ -242,20 +242,20 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     """Show a plan. Input, diff and effects are limited to the parts that the viewer sees. The digest is hidden from
     agents, and details of an error from everybody except the person who decided."""
     plan_id = str(values[0])
-    plan_steps = steps.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
+    plan_steps = step_storage.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
     run.mentioned_models.update(step.model for step in plan_steps)
-    texts = await steps.stored_texts(run, run.reader, plan_id)
+    texts = await step_storage.stored_texts(run, run.reader, plan_id)
     copies = _Copies(run, texts, await _withheld(run, plan_steps))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
     structure = chain(_seen_in_diff(run, diff), _seen_in_input(run, plan_steps))
-    await copies.find([member async for member in CooperativeIterator(structure, steps.VALUES_PER_TURN)])
+    await copies.find([member async for member in CooperativeIterator(structure, step_storage.VALUES_PER_TURN)])
     if "input" in places:
         values[places["input"]] = await _input(run, copies, plan_steps)
     if "diff" in places:
         values[places["diff"]] = await _diff(run, copies, diff)
     raw_effects = values[places["effects"]] if "effects" in places else None
     if "effects" in places:
-        values[places["effects"]] = await staleness.describe_effects(run, values[places["effects"]])
+        values[places["effects"]] = await plan_visibility.describe_effects(run, values[places["effects"]])
     await _mask_names(run, values, places)
     await _summarize(run, values, places, plan_steps, raw_effects)
     _withhold(run, values, places)
@@ -263,7 +263,11 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
 
 
 async def _summarize(
-    run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[steps.Step], raw: msgspec.Raw | None
+    run: Run,
+    values: list[Any],
+    places: Mapping[str, int],
+    plan_steps: Sequence[step_storage.Step],
+    raw: msgspec.Raw | None,
 ) -> None:
     """Fill in the summary of the plan. It is computed from the parts of the plan that this viewer sees."""
     if not {"input", "diff", "why", "agent", "title"} <= places.keys():
@@ -284,12 +288,12 @@ async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) ->
 
 
 async def _mark_overtaken(
-    run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[steps.Step]
+    run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[step_storage.Step]
 ) -> None:
     """Mark a pending plan as stale if its records have changed. Agents do not see the mark."""
     if run.caller.is_agent or "error" not in places or "state" not in places:
         return
-    if values[places["state"]] == "pending" and await staleness.is_stale(run, plan_steps):
+    if values[places["state"]] == "pending" and await plan_visibility.is_stale(run, plan_steps):
         values[places["error"]] = "stale"
 
 
@@ -324,7 +328,7 @@ def _texts(structure: object) -> Iterator[str]:
             yield from _texts(member)
 
 
-async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int]:
+async def _withheld(run: Run, plan_steps: Sequence[step_storage.Step]) -> frozenset[int]:
     """Return the value ids of the texts that are hidden from the viewer, although the viewer reads the fields that
     contain them."""
     withheld_ids: set[int] = set()
@@ -370,15 +374,15 @@ def _seen_in_diff(run: Run, diff: Sequence[Mapping[str, Any]]) -> Iterator[tuple
             yield view, entry["field"], entry["after"]
 
 
-def _seen_in_input(run: Run, plan_steps: Sequence[steps.Step]) -> Iterator[tuple[ModelView, str, object]]:
+def _seen_in_input(run: Run, plan_steps: Sequence[step_storage.Step]) -> Iterator[tuple[ModelView, str, object]]:
     for step in plan_steps:
         view = run.caller.view.models.get(step.model)
         if view is not None:
             visible_inputs = ((name, value) for name, value in step.given.items() if name in view.fields)
-            yield from ((view, name, steps.stored_copy(value)) for name, value in visible_inputs)
+            yield from ((view, name, step_storage.stored_copy(value)) for name, value in visible_inputs)
 
 
-async def _input(run: Run, copies: _Copies, plan_steps: Sequence[steps.Step]) -> object:
+async def _input(run: Run, copies: _Copies, plan_steps: Sequence[step_storage.Step]) -> object:
     visible_inputs: list[dict[str, object]] = []
     async for step in CooperativeIterator(plan_steps):
         view = run.caller.view.models.get(step.model)
@@ -387,14 +391,14 @@ async def _input(run: Run, copies: _Copies, plan_steps: Sequence[steps.Step]) ->
             members["cascade"] = True
         for name, value in step.given.items():
             if view is not None and name in view.fields:
-                members[name] = copies.shown(view, name, steps.stored_copy(value))
+                members[name] = copies.shown(view, name, step_storage.stored_copy(value))
         visible_inputs.append({"command": step.id, "input": members})
     return visible_inputs[0]["input"] if len(visible_inputs) == 1 else {"steps": visible_inputs}
 
 
 async def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     visible_diff: list[dict[str, Any]] = []
-    async for entry in CooperativeIterator(diff, steps.VALUES_PER_TURN):
+    async for entry in CooperativeIterator(diff, step_storage.VALUES_PER_TURN):
         view = run.caller.view.models.get(entry["model"])
         if view is not None and entry["field"] in view.fields:
             sides = {side: copies.shown(view, entry["field"], entry[side]) for side in ("before", "after")}

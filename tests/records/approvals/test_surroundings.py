@@ -9,7 +9,7 @@ import pytest
 
 from countersign.declare import Model, Ref, Text
 from countersign.kernel.database.port import Row, Transaction, Value
-from countersign.records.approvals.steps import Dependencies
+from countersign.records.approvals.plan_dependencies import Dependencies
 from countersign.records.commands import dependents
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from tests.records import inside

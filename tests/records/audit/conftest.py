@@ -71,8 +71,8 @@ def entry(number: int = 1, *, agent: str | None = None) -> ChainEntry:
 
 
 async def append_entries(database: Database, chain: Chain, entries: int, *, entries_at_once: int = 1) -> None:
-    """Append this number of entries, with `entries_at_once` entries in one transaction. On PostgreSQL, five transactions
-    run at a time."""
+    """Append this number of entries, with `entries_at_once` entries in one transaction. On PostgreSQL, five
+    transactions run at a time."""
 
     async def append(first_number: int) -> None:
         async with database.transaction() as transaction:

@@ -9,7 +9,7 @@ import pytest
 from countersign.declare import Field
 from countersign.records import app, redaction
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import policy, staleness
+from countersign.records.approvals import plan_visibility, policy
 from countersign.records.commands import (
     crud,
     dependents,
@@ -114,7 +114,7 @@ def agents_read_effects(patch: pytest.MonkeyPatch) -> None:
     async def shown(run: Run, raw: Any) -> object:
         return None if raw is None else str(bytes(raw))
 
-    patch.setattr(staleness, "describe_effects", shown)
+    patch.setattr(plan_visibility, "describe_effects", shown)
 
 
 def hidden_references_are_refused_at_once(patch: pytest.MonkeyPatch) -> None:

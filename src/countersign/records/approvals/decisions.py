@@ -14,9 +14,10 @@ from countersign.kernel.database.port import ConstraintViolation, Reader
 from countersign.kernel.errors import NotFound
 from countersign.records.access import agent_tokens
 from countersign.records.access.view import Caller
-from countersign.records.approvals import changes, policy, rights, steps
+from countersign.records.approvals import changes, policy, rights, step_storage
+from countersign.records.approvals.plan_dependencies import Dependencies, ReadRow
 from countersign.records.approvals.policy import Policy
-from countersign.records.approvals.steps import Dependencies, ReadRow, Step
+from countersign.records.approvals.step_storage import Step
 from countersign.records.audit.chain import ChainEntry
 from countersign.records.base_models import PLAN
 from countersign.records.commands import command, prepared_command, record_writer, select, unmask_input
@@ -117,7 +118,7 @@ async def _decide(run: Run, agents: Agents, plan: StoredRecord, approval: Approv
         return Decision(plan.id, state, msgspec.Raw(str(plan.values["result"]).encode()))
     if state != "pending":
         raise NotPending(plan.id, state)
-    plan_steps = steps.decode_steps(str(plan.values["input"]))
+    plan_steps = step_storage.decode_steps(str(plan.values["input"]))
     if not await _sees_values(run, plan_steps):
         raise NotFound("not found")
     try:
@@ -177,7 +178,7 @@ async def find_plan(run: Run, plan_id: str, *, decides: bool = True) -> StoredRe
 
 async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None:
     """Require that the caller currently has the right to run every step of a pending plan."""
-    async for step in CooperativeIterator(steps.decode_steps(str(plan.values["input"]))):
+    async for step in CooperativeIterator(step_storage.decode_steps(str(plan.values["input"]))):
         if await rights.missing_right(run, run.caller, step, decides=decides) is not None:
             raise NotFound("not found")
 
@@ -323,7 +324,7 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
     acting = replace(run, actor=actor)
     try:
         async with run.transaction.savepoint():
-            prepared_commands = await steps.prepared_of(run, plan.id, plan_steps)
+            prepared_commands = await step_storage.prepared_of(run, plan.id, plan_steps)
             results: list[dict[str, str]] = []
             async for prepared_command in CooperativeIterator(prepared_commands):
                 resolved_command = _with_created_ids(run, prepared_command, results)
@@ -364,7 +365,7 @@ async def end_plan(
         },
         f"plan.{state}",
     )
-    await steps.release_values(run.engine.vault, run.transaction, plan.id)
+    await step_storage.release_values(run.engine.vault, run.transaction, plan.id)
     await changes.emit(run.transaction, plan.id, state)
     if plan.values["person"] is not None:
         await agent_tokens.close_unused_domains(run.transaction, str(plan.values["person"]))
@@ -398,7 +399,7 @@ async def expire_plans(engine: Engine) -> int:
     for plan_id, person, agent, agent_token in expired_plans:
         async with database.transaction() as transaction:
             if await transaction.run(_EXPIRE, plan_id, now):
-                await steps.release_values(engine.vault, transaction, plan_id)
+                await step_storage.release_values(engine.vault, transaction, plan_id)
                 await changes.emit(transaction, plan_id, "expired")
                 entry = ChainEntry(
                     at=now,

@@ -15,7 +15,7 @@ from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.mail.transports import Mail
 from countersign.kernel.webhooks import outbox
 from countersign.records.access.view import Caller
-from countersign.records.approvals import decisions, steps
+from countersign.records.approvals import decisions, step_storage
 from countersign.records.approvals.decisions import Agents
 from countersign.records.approvals.letter_queue import EmailLease, Letter, LetterQueue
 from countersign.records.approvals.rights import Decidable
@@ -157,7 +157,7 @@ async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, sin
     """
     moments: list[Instant] = []
     for stored_needs, proposer, created_at in await transaction.fetch(statement, *parameters.values):
-        if await decisions.may_approve(run, steps.decode_steps(stored_needs), proposer):
+        if await decisions.may_approve(run, step_storage.decode_steps(stored_needs), proposer):
             moments.append(created_at)
     return len(moments) if moments and max(moments) >= since_instant else 0
 

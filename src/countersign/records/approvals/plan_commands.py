@@ -12,7 +12,7 @@ from countersign.declare.fields.text import plain
 from countersign.kernel import clock
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.errors import NotFound
-from countersign.records.approvals import changes, decisions, proposals, risk, steps
+from countersign.records.approvals import changes, decisions, proposals, risk, step_storage
 from countersign.records.commands import (
     command,
     crud,
@@ -196,7 +196,7 @@ async def count_waiting(run: Run) -> tuple[int, int]:
     columns = {name: 1 + index for index, name in enumerate(record_reader.names)}
     high_risk_count = 0
     async for row in CooperativeIterator([row for row in rows if row[1] is not None]):
-        plan_steps = steps.decode_steps(row[columns["input"]])
+        plan_steps = step_storage.decode_steps(row[columns["input"]])
         high_risk_count += risk.assess(run.caller.view.models, plan_steps, row[columns["why"]]).level == "high"
     return int(rows[0][0]), high_risk_count
 

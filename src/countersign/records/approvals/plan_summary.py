@@ -10,8 +10,8 @@ import msgspec
 from countersign.declare.presentation import RiskLevel
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import risk
-from countersign.records.approvals.staleness import Link, visible_links
-from countersign.records.approvals.steps import Step
+from countersign.records.approvals.plan_visibility import Link, visible_links
+from countersign.records.approvals.step_storage import Step
 from countersign.records.commands import presentation, record_names
 from countersign.records.commands.run import Run
 

@@ -10,8 +10,9 @@ from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
 from countersign.kernel.concurrency import CooperativeIterator
-from countersign.records.approvals import changes, emails, policy, rights, steps
-from countersign.records.approvals.steps import Dependencies, Step
+from countersign.records.approvals import changes, emails, policy, rights, step_storage
+from countersign.records.approvals.plan_dependencies import Dependencies
+from countersign.records.approvals.step_storage import Step
 from countersign.records.base_models import PLAN
 from countersign.records.commands import dependents, record_writer, select, unmask_input
 from countersign.records.commands.dependents import Key
@@ -51,7 +52,7 @@ async def propose(run: Run, prepared_commands: Sequence[PreparedCommand], *, rea
         TryAgain: the agent has too many pending plans.
     """
     now = clock.now()
-    new_key = steps.proposal_key(run, prepared_commands, await _visible_revisions(run, prepared_commands))
+    new_key = step_storage.proposal_key(run, prepared_commands, await _visible_revisions(run, prepared_commands))
     plan_id = ids.new_record_id()
     row = await run.transaction.fetch_one(_TAKE_KEY, new_key, plan_id)
     if row is not None and row[0] != plan_id:
@@ -71,7 +72,7 @@ async def propose(run: Run, prepared_commands: Sequence[PreparedCommand], *, rea
 async def _store(
     run: Run, plan_id: str, prepared_commands: Sequence[PreparedCommand], reason: str | None, now: int, expires_at: int
 ) -> None:
-    plan_steps = await steps.store_steps(run, plan_id, prepared_commands)
+    plan_steps = await step_storage.store_steps(run, plan_id, prepared_commands)
     diff = [change async for step in CooperativeIterator(plan_steps) for change in await _diff(run, step)]
     effects = [
         effect
@@ -87,7 +88,7 @@ async def _store(
         "input": _json(plan_steps),
         "diff": _json(diff),
         "effects": _json(effects),
-        "digest": steps.digest(run.engine.vault, plan_id, plan_steps, diff, effects),
+        "digest": step_storage.digest(run.engine.vault, plan_id, plan_steps, diff, effects),
         "why": reason,
         "person": run.caller.user_id,
         "agent": run.caller.agent,
@@ -181,7 +182,7 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     if step.command == "delete":
         return {} if record is None else {name: None for name, value in record.values.items() if value is not None}
     values_after: dict[str, Any] = {
-        name: steps.stored_copy(field_input) for name, field_input in step.given.items()
+        name: step_storage.stored_copy(field_input) for name, field_input in step.given.items()
     }
     cleared_values = {
         name: None for name in policy.cleared(model, step.command) if record is None or record.values[name]
@@ -191,7 +192,7 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
 
 async def _effects(run: Run, prepared_command: PreparedCommand) -> list[dict[str, Any]]:
     """Return the references that a cascading deletion clears, or deletes with the referring record. The module
-    `staleness` selects the references that a viewer sees."""
+    `plan_visibility` selects the references that a viewer sees."""
     if prepared_command.command != "delete" or prepared_command.record_id is None or not prepared_command.cascade:
         return []
     dependent_records = await dependents.find(run, prepared_command.model, prepared_command.record_id, cascade=True)

@@ -8,7 +8,7 @@ from countersign.declare import Declared, Ref, where
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import Caller, ModelView, Rows, View, Visibility
-from countersign.records.approvals.steps import Step
+from countersign.records.approvals.step_storage import Step
 from countersign.records.commands import (
     dependents,
     preconditions,

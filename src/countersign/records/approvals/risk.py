@@ -10,7 +10,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.presentation import RISK_LEVELS, RiskLevel
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import policy
-from countersign.records.approvals.steps import Step
+from countersign.records.approvals.step_storage import Step
 from countersign.records.base_models import RULING
 from countersign.records.commands import preconditions
 from countersign.records.commands.prepared_command import FieldInput

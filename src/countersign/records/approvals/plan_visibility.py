@@ -7,7 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from countersign.records.access.view import ModelView
-from countersign.records.approvals.steps import Step
+from countersign.records.approvals.step_storage import Step
 from countersign.records.commands import unmask_input
 from countersign.records.commands.dependents import Key
 from countersign.records.commands.run import Run
