@@ -1,4 +1,4 @@
-"""Wire structs of sign-in, of an organisation and of the OAuth endpoints."""
+"""Request and response bodies of sign-in, of organisations and of the OAuth endpoints."""
 
 from typing import Annotated, TypeAlias
 
@@ -23,14 +23,16 @@ Slug = Annotated[
 ]
 OwnOrg = Annotated[
     Slug,
-    msgspec.Meta(description="The slug of the organisation; needed by callers with several."),
+    msgspec.Meta(
+        description="The slug of the organisation. Required if the caller has roles in several organisations."
+    ),
 ]
 RedirectUri = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S", extra={"needs": "must not be blank"})]
 
 
 class TokenResponse(msgspec.Struct):
-    """RFC 6749 §5.1; `expires_in` in seconds."""
+    """An access token (RFC 6749 §5.1). `expires_in` is in seconds."""
 
     access_token: str
     token_type: str
@@ -39,7 +41,7 @@ class TokenResponse(msgspec.Struct):
 
 
 class SessionTokenRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The scopes that a signed-in page requests, to get a token with fewer scopes than the person has."""
+    """The scopes of the token that a page requests for the signed-in person. They can be fewer than the person has."""
 
     scope: str | None = None
 
@@ -51,7 +53,8 @@ class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Organisation(msgspec.Struct):
-    """An organisation as its administrators see it; name, `text` and `website` are public once it has products."""
+    """An organisation, with the members that only its administrators see. `name`, `text` and `website` are public when
+    the organisation has products."""
 
     slug: str
     name: str
@@ -81,8 +84,7 @@ Website = Annotated[
 
 
 class OrganisationUpdate(msgspec.Struct, forbid_unknown_fields=True):
-    """The members of an organisation that can be changed. `text` and `website` do not change if they are omitted, and
-    are removed by null."""
+    """A change of an organisation. If `text` or `website` is omitted, it does not change; null removes it."""
 
     name: Name
     text: ProfileText | None | msgspec.UnsetType = msgspec.UNSET
@@ -98,7 +100,7 @@ class Member(msgspec.Struct):
 
 
 class NewMember(msgspec.Struct, forbid_unknown_fields=True):
-    """Gives a person a role, or changes it."""
+    """The role that a person gets in the organisation. It replaces the previous role."""
 
     email: Email
     role: Role
@@ -112,7 +114,7 @@ class MemberQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Client(msgspec.Struct):
-    """An OAuth client; `client_secret` is shown once, when it is created."""
+    """An OAuth client. `client_secret` is only in the response that creates the client."""
 
     client_id: str
     name: str
@@ -150,9 +152,10 @@ class Downloaded(msgspec.Struct):
 
 
 class Usage(msgspec.Struct):
-    """What an organisation uses now, and its most downloaded versions.
+    """The current usage of an organisation, and its most downloaded versions.
 
-    A download is a file that was sent from its first byte on, or a build that a client reported to install.
+    Two things count as a download: a file that was sent from its first byte, and a build whose installation a client
+    reported.
     """
 
     products: int
@@ -168,11 +171,16 @@ class Usage(msgspec.Struct):
     downloaded: list[Downloaded]
 
 
-ReturnTo = Annotated[str, msgspec.Meta(max_length=8_000, description="The path of this service to go to afterwards.")]
+ReturnTo = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=8_000, description="The path of this service to which the browser is redirected afterwards."
+    ),
+]
 
 
 class SignInQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to go after signing in."""
+    """The path to which the browser is redirected after sign-in."""
 
     return_to: ReturnTo = "/"
 
@@ -214,7 +222,7 @@ class Credentials(msgspec.Struct, kw_only=True):
 
 
 class TokenRequest(Credentials, kw_only=True):
-    """The members of every grant; unknown ones are ignored (RFC 6749 §3.2)."""
+    """A token request: the members of all grant types. Unknown members are ignored (RFC 6749 §3.2)."""
 
     grant_type: Text | None = None
     scope: Text | None = None
@@ -238,7 +246,8 @@ class ClientMetadata(msgspec.Struct, kw_only=True):
 
 
 class ClientRegistered(msgspec.Struct, kw_only=True):
-    """The registered client with its secret (RFC 7591 §3.2.1); requested values that were not granted are left out."""
+    """The registered client with its secret (RFC 7591 §3.2.1). Requested values that were not granted
+    are omitted."""
 
     client_id: str
     client_secret: str
@@ -253,7 +262,7 @@ class ClientRegistered(msgspec.Struct, kw_only=True):
 
 
 class RevokeRequest(Credentials, kw_only=True):
-    """The token to revoke (RFC 7009 §2.1); the hint is not needed, as the kind of the token is recognised."""
+    """The token to revoke (RFC 7009 §2.1). The hint is ignored, because the store recognises the type of each token."""
 
     token: Secret | None = None
     token_type_hint: Text | None = None
@@ -264,18 +273,18 @@ class AuthorizeQuery(msgspec.Struct):
     ignored. An empty parameter counts as omitted."""
 
     response_type: Annotated[
-        Text, msgspec.Meta(description="`code`; `token` where the client is registered for it.")
+        Text, msgspec.Meta(description="`code`, or `token` if the client is registered for it.")
     ] = ""
     client_id: Annotated[Text, msgspec.Meta(description="The id of the client.")] = ""
     redirect_uri: Annotated[
         Text,
         msgspec.Meta(
-            description="A redirect address of the client, as registered; the port of a loopback one may differ."
+            description="A registered redirect address of the client. The port of a loopback address may differ."
         ),
     ] = ""
     scope: Annotated[
         Text,
-        msgspec.Meta(description="The scopes to ask for, separated by spaces; left out: all scopes of the client."),
+        msgspec.Meta(description="The requested scopes, separated by spaces. Default: all scopes of the client."),
     ] = ""
     state: Annotated[Text, msgspec.Meta(description="A value that is returned unchanged with the response.")] = ""
     code_challenge: Annotated[Text, msgspec.Meta(description="The PKCE challenge (RFC 7636).")] = ""
@@ -286,7 +295,7 @@ class AuthorizeQuery(msgspec.Struct):
 
 
 class AuthorizeForm(AuthorizeQuery):
-    """The person's decision, `allow` or `deny`; `csrf` binds the form to the session, `shown` is a MAC of what the page
+    """The person's decision, `allow` or `deny`. `csrf` binds the form to the session. `shown` is a MAC of what the page
     showed."""
 
     csrf: Text = ""

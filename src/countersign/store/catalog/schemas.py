@@ -1,4 +1,4 @@
-"""Wire structs of the catalog (API document, Resources; decisions 3)."""
+"""Request and response bodies of the catalog (API document, Resources; decisions 3)."""
 
 from datetime import date
 from typing import Annotated, Literal
@@ -14,14 +14,14 @@ MediaKind = Literal["icon", "cover", "screenshot", "video"]
 Access = Literal["free", "entitled"]
 Status = Literal["draft", "public", "archived"]
 
-Limit = Annotated[int, msgspec.Meta(ge=1, le=100, description="How many items a page has at most.")]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=100, description="The maximum number of items on a page.")]
 Cursor = Annotated[CursorText, msgspec.Meta(min_length=1, max_length=4096)]
 Color = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^#[0-9a-f]{6}$"})]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
 class CoverImage(msgspec.Struct):
-    """One size of a cover; `width` in pixels."""
+    """An image of a cover in one size. `width` is in pixels."""
 
     url: UriReference
     width: int
@@ -30,7 +30,7 @@ class CoverImage(msgspec.Struct):
 
 class Cover(msgspec.Struct, kw_only=True):
     """The cover of a product, 16:9. `color` is the colour to show while the image loads, and `focus` is the position of
-    the subject. A `placeholder` was drawn by the store, has no text, and may be mirrored."""
+    the subject. A `placeholder` is drawn by the store. It has no text, so a page may mirror it."""
 
     url: UriReference
     srcset: list[CoverImage]
@@ -41,7 +41,8 @@ class Cover(msgspec.Struct, kw_only=True):
 
 
 class ProductPublisher(msgspec.Struct, kw_only=True):
-    """The organisation that publishes a product. `verified` is true when its domain was proven."""
+    """The organisation that publishes a product. `verified` is true if the organisation proved that it
+    owns its domain."""
 
     slug: str
     name: str
@@ -49,8 +50,8 @@ class ProductPublisher(msgspec.Struct, kw_only=True):
 
 
 class LatestRelease(msgspec.Struct, kw_only=True):
-    """The newest published release of the channel stable, or of all channels if stable has none; `size_by_platform` in
-    bytes, `first_published_at` of the product's first release."""
+    """The newest published release of the channel stable, or of all channels if stable has none. `size_by_platform` is
+    in bytes. `first_published_at` is the time when the first release of the product was published."""
 
     version: str
     channel: ChannelName
@@ -60,8 +61,7 @@ class LatestRelease(msgspec.Struct, kw_only=True):
 
 
 class Described(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """The documented members of a product, and what a card shows: `summary` is one sentence of plain text,
-    `media_count` the number of screenshots and videos."""
+    """A product. `summary` is one sentence of plain text, and `media_count` is the number of screenshots and videos."""
 
     id: Uuid
     slug: str
@@ -81,7 +81,7 @@ class Described(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class Product(Described, kw_only=True):
-    """A product in a list; `status` only for products of the caller's organisations that are not public."""
+    """A product in a list. Only products of the caller's organisations that are not public have `status`."""
 
     status: Status | None = None
 
@@ -95,8 +95,8 @@ class Channel(msgspec.Struct):
 
 
 class Media(msgspec.Struct, kw_only=True):
-    """An image or a video of a product; `width` and `height` in pixels, null for videos. `duration` is in seconds, null
-    for images and for videos whose files do not contain it."""
+    """An image or a video of a product. `width` and `height` are in pixels, and null for videos. `duration` is in
+    seconds; it is null for images, and for videos whose files do not contain it."""
 
     id: Uuid
     kind: MediaKind
@@ -108,7 +108,8 @@ class Media(msgspec.Struct, kw_only=True):
 
 
 class ProductDetail(Described, kw_only=True):
-    """A product with all its details; `languages` are BCP 47 tags, `buy_url` is where a code can be bought."""
+    """A product with all its details. `languages` contains BCP 47 tags. `buy_url` is the address where people buy
+    codes."""
 
     status: Status
     channels: list[Channel]
@@ -126,15 +127,16 @@ FacetName = Literal["kind", "platform", "access", "since", "tag"]
 
 
 class FacetCount(msgspec.Struct):
-    """How many products the list would have with this value as the facet's filter. Values of `since` are `7d`, `30d`,
-    `90d` and `365d`: products with a release in the last so many days."""
+    """The number of products that the list has if this value is the filter of the facet. The values of `since` are
+    `7d`, `30d`, `90d` and `365d`: the products with a release in this number of days."""
 
     value: str
     count: int
 
 
 class ProductList(msgspec.Struct, omit_defaults=True):
-    """A page of products. With `facets`, also the number of products on all pages, and the counts of each facet."""
+    """A page of products. If the request has `facets`, the page also contains the number of products on all pages and
+    the counts of each facet."""
 
     items: list[Product]
     next_cursor: str | None
@@ -143,7 +145,7 @@ class ProductList(msgspec.Struct, omit_defaults=True):
 
 
 class Artifact(msgspec.Struct):
-    """A file of a release; `size` in bytes."""
+    """A file of a release. `size` is in bytes."""
 
     id: Uuid
     filename: str
@@ -154,8 +156,9 @@ class Artifact(msgspec.Struct):
 
 
 class UpdateSize(msgspec.Struct):
-    """The size in bytes of the prepared update from an earlier version, for the files of a platform (null: the files
-    without one). Files without a prepared update, such as very large ones, are downloaded in addition."""
+    """The size in bytes of the prepared update from an earlier version, for the files of a platform (null: files
+    without a platform). Files that have no prepared update, for example very large files, are downloaded in
+    addition."""
 
     from_version: str
     platform: Platform | None
@@ -163,8 +166,8 @@ class UpdateSize(msgspec.Struct):
 
 
 class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A release that is or was published; `status` and `yank_reason` only for yanked releases, `notes_only` for
-    releases without files. `updates` has one entry per platform for which an update is prepared."""
+    """A release that is or was published. Only yanked releases have `status` and `yank_reason`, and only releases
+    without files have `notes_only`. `updates` has one entry for each platform for which an update is prepared."""
 
     version: str
     channel: ChannelName
@@ -178,7 +181,7 @@ class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class Draft(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A release that is not published: it has no `published_at`."""
+    """A release that is not published, so it has no `published_at`."""
 
     version: str
     channel: ChannelName
@@ -195,7 +198,7 @@ class CatalogItem(Described, kw_only=True):
 
 
 class Catalog(msgspec.Struct):
-    """A page of the catalog document; `generated_at` is when the catalog last changed."""
+    """A page of the catalog document. `generated_at` is the time of the last change of the catalog."""
 
     service: str
     version: str
@@ -209,7 +212,7 @@ SearchText = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=200,
-        description="Words to find in titles, descriptions and tags; single typing errors are tolerated.",
+        description="Words to find in titles, descriptions and tags. A word may contain one typing error.",
     ),
 ]
 ProductOrder = Annotated[
@@ -224,8 +227,8 @@ Facets = Annotated[
     msgspec.Meta(
         pattern=r"^(kind|platform|access|since|tag)(,(kind|platform|access|since|tag)){0,9}$",
         max_length=100,
-        description="What to count, separated by commas: kind, platform, access, since, tag. Each is counted without "
-        "the filter by itself, and with all other filters.",
+        description="The facets to count, separated by commas: kind, platform, access, since, tag. The counts of a "
+        "facet apply all filters except the filter of this facet.",
         examples=["kind,platform"],
         extra={"needs": "must be some of kind, platform, access, since and tag, separated by commas"},
     ),
@@ -258,7 +261,7 @@ class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ReleasesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The parameters of GET /products/{id}/releases; without a limit, the array is complete."""
+    """The parameters of GET /products/{id}/releases. Without a limit, the array contains all releases."""
 
     channel: Annotated[ChannelName, msgspec.Meta(description="Only releases in this channel.")] | None = None
     limit: Limit | None = None
@@ -269,6 +272,6 @@ class CatalogQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The parameters of GET /catalog."""
 
     cursor: Cursor | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000, description="How many products a page has at most.")] | None = (
-        None
-    )
+    limit: (
+        Annotated[int, msgspec.Meta(ge=1, le=1000, description="The maximum number of products on a page.")] | None
+    ) = None

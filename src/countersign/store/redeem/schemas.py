@@ -1,4 +1,4 @@
-"""Wire structs of codes (API document, redeem result; decisions 5)."""
+"""Request and response bodies of codes and redemptions (API document, redeem result; decisions 5)."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -14,17 +14,17 @@ _ORG = "The slug of the organisation; needed by callers with several."
 
 
 class RedeemRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The code as its owner types it."""
+    """The code to redeem, as the person types it."""
 
     code: Annotated[
         str,
-        msgspec.Meta(min_length=1, max_length=128, description="The code; case, spaces and dashes do not matter."),
+        msgspec.Meta(min_length=1, max_length=128, description="The code. Case, spaces and dashes are ignored."),
     ]
 
 
 class RedeemResult(msgspec.Struct):
-    """The redeemed products: `product_id` is the first, `products` contains all. If `already_owned` is true, the caller
-    owned all of them before, and nothing changed."""
+    """The result of a redemption. `product_id` is the first of the `products` of the code. If `already_owned` is true,
+    the caller owned all of them before, and nothing changed."""
 
     success: bool
     product_id: Uuid
@@ -45,14 +45,14 @@ class NewBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class IssuedBatch(msgspec.Struct):
-    """The codes in full; only this response contains them."""
+    """The issued codes. Only this response contains them."""
 
     batch_id: Uuid
     codes: list[str]
 
 
 class Batch(msgspec.Struct, kw_only=True):
-    """A batch with its usage; `uses` counts redemptions of all its codes."""
+    """A batch of codes. `uses` is the number of redemptions of all its codes."""
 
     batch_id: Uuid
     kind: str
@@ -67,7 +67,7 @@ class Batch(msgspec.Struct, kw_only=True):
 
 
 class BatchQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Selects an organisation's batches, a page at a time."""
+    """Selects a page of the batches of an organisation."""
 
     org: Annotated[ProductName, msgspec.Meta(description=_ORG)] | None = None
     limit: Limit = 50
@@ -81,13 +81,13 @@ class CodesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Revocation(msgspec.Struct, forbid_unknown_fields=True):
-    """Whether the entitlements that the codes granted are revoked too."""
+    """Selects whether the entitlements that the codes granted are also revoked."""
 
     entitlements: bool = False
 
 
 class RevokedBatch(msgspec.Struct):
-    """A revoked batch, and how many entitlements were revoked."""
+    """A revoked batch, and the number of revoked entitlements."""
 
     batch_id: Uuid
     status: str

@@ -56,7 +56,7 @@ VersionName = Annotated[
 
 
 class ProductWrite(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """All writable members of a product: PUT replaces every one of them."""
+    """All writable members of a product. PUT replaces all of them."""
 
     slug: Slug
     title: Title
@@ -89,7 +89,7 @@ class NewRelease(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ReleaseUpdate(msgspec.Struct, forbid_unknown_fields=True):
-    """The changes of a release; omitted members do not change."""
+    """The changes of a release. Omitted members do not change."""
 
     notes: Notes | None | msgspec.UnsetType = msgspec.UNSET
     channel: ChannelName | msgspec.UnsetType = msgspec.UNSET
@@ -118,7 +118,8 @@ Digest = Annotated[
 
 
 class NewArtifact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The announcement of a file; `size` in bytes, `sha256` is checked after the upload if present."""
+    """The announcement of a file that will be uploaded. `size` is in bytes. If `sha256` is present, it is checked after
+    the upload."""
 
     filename: Filename
     size: Size
@@ -127,7 +128,7 @@ class NewArtifact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Announced(msgspec.Struct):
-    """The upload address of the file; it is a secret and expires at `expires_at`."""
+    """The address to which the file is uploaded. It is a secret, and it expires at `expires_at`."""
 
     artifact_id: Uuid
     upload_url: Uri
@@ -135,12 +136,14 @@ class Announced(msgspec.Struct):
 
 
 class SignedQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The parameters of a signed address; `expires` in seconds since 1970."""
+    """The parameters of a signed address. `expires` is in seconds since 1970."""
 
     expires: Annotated[
         int, msgspec.Meta(ge=0, le=1 << 40, description="When the address expires, in seconds since 1970.")
     ]
-    filename: Annotated[str, msgspec.Meta(min_length=1, max_length=255, description="The name to save the file under.")]
+    filename: Annotated[
+        str, msgspec.Meta(min_length=1, max_length=255, description="The name under which a client saves the file.")
+    ]
     signature: Annotated[str, msgspec.Meta(min_length=1, max_length=64, description="The signature of the address.")]
 
 
@@ -149,13 +152,13 @@ _BUILD = "The platform of the build; by default the build without a platform."
 
 
 class BuildQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The build of a release; by default the build without a platform."""
+    """Selects a build of a release. By default, it is the build without a platform."""
 
     platform: Annotated[Platform, msgspec.Meta(description=_BUILD)] | None = None
 
 
 class DeltaQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The installed version of the same product and platform."""
+    """The version of the product that is installed on this platform."""
 
     from_: Annotated[Version, msgspec.Meta(description="The installed version.")] = msgspec.field(name="from")
     platform: Annotated[Platform, msgspec.Meta(description=_BUILD)] | None = None

@@ -19,8 +19,8 @@ Assertion: TypeAlias = Annotated[str, msgspec.Meta(max_length=16_384)]
 
 
 class RegisterRequest(msgspec.Struct):
-    """A registration in the format of agent-auth (`type`) or of the API document (`method` or `grant_type`); unknown
-    members are ignored."""
+    """The registration of an agent, in the format of agent-auth (with `type`) or of the API document (with `method` or
+    `grant_type`). Unknown members are ignored."""
 
     type: Text | None = None
     method: Text | None = None
@@ -40,22 +40,22 @@ class ScopesByClaim(msgspec.Struct, omit_defaults=True):
 
 
 class Identity(msgspec.Struct):
-    """The service's assertion of an agent, and when it expires."""
+    """The identity assertion that the store issues to an agent, and the time when it expires."""
 
     assertion: str
     expires_at: Moment
 
 
 class AttemptLink(msgspec.Struct):
-    """The page that shows the person a code for the agent."""
+    """The address of the page that shows the person a code for the agent."""
 
     verification_uri: Uri
     expires_at: Moment
 
 
 class Ceremony(msgspec.Struct, omit_defaults=True):
-    """How a person claims the agent: by typing `user_code` at `verification_uri`, or by giving the agent the code that
-    the page of `attempt` shows. Poll `url` every `interval` seconds with `token`."""
+    """How a person claims the agent: the person types `user_code` at `verification_uri`, or gives the agent the code
+    that the page of `attempt` shows. The agent polls `url` with `token` every `interval` seconds."""
 
     token: str
     expires_at: Moment
@@ -68,8 +68,8 @@ class Ceremony(msgspec.Struct, omit_defaults=True):
 
 
 class Registered(msgspec.Struct, omit_defaults=True):
-    """The response to a registration: with an assertion when the agent can use it at once, with a claim when its person
-    has to confirm first, with both for an anonymous agent."""
+    """The response to a registration. It contains an assertion if the agent can use it at once, a claim if a person
+    must confirm first, and both for an anonymous agent."""
 
     registration_id: str
     id: str
@@ -88,7 +88,8 @@ class Registered(msgspec.Struct, omit_defaults=True):
 
 
 class ClaimRequest(msgspec.Struct):
-    """A poll, or the start of another attempt; the claim token may be sent in Authorization instead."""
+    """A poll for the result of a claim, or the start of another attempt. The claim token can be sent in the header
+    Authorization instead."""
 
     claim_token: Text | None = None
     type: Text | None = None
@@ -98,14 +99,14 @@ class ClaimRequest(msgspec.Struct):
 
 
 class CompleteRequest(msgspec.Struct):
-    """The code that the page showed the person."""
+    """The code that the claim page showed to the person, and that the person gave to the agent."""
 
     claim_token: Text | None = None
     user_code: Text | None = None
 
 
 class TypedCode(msgspec.Struct):
-    """The code that the agent shows its person, and the page to type it on."""
+    """The code that the agent shows to the person, and the address of the page on which the person types it."""
 
     user_code: str
     verification_uri: Uri
@@ -114,7 +115,7 @@ class TypedCode(msgspec.Struct):
 
 
 class Initiated(msgspec.Struct):
-    """Another attempt was begun; links and codes of earlier attempts are no longer valid."""
+    """The response to the start of another attempt. The links and codes of earlier attempts are no longer valid."""
 
     registration_id: str
     id: str
@@ -149,7 +150,8 @@ class Claimed(msgspec.Struct):
 
 
 class ClaimedToken(TokenResponse):
-    """The response to the claim grant: an access token, and the assertion to get later ones."""
+    """The response to the claim grant: an access token, and an assertion with which the agent gets later access
+    tokens."""
 
     identity_assertion: str
     assertion_expires: Moment
@@ -157,7 +159,8 @@ class ClaimedToken(TokenResponse):
 
 
 class Me(msgspec.Struct, omit_defaults=True):
-    """The caller of a token (agent-auth 7.5). `roles` maps organisations to the caller's role; a client has no role."""
+    """The caller that an access token stands for (agent-auth 7.5). `roles` maps organisations to the caller's role; a
+    client has no role."""
 
     sub: str
     client_id: str
@@ -196,7 +199,7 @@ _UNNAMED = "an agent that gave no name"
 
 
 class UnsupportedIdentityType(Refused):
-    """The registration names an unknown kind of identity."""
+    """The registration has an unknown type of identity."""
 
     code = "unsupported_identity_type"
     title = "Unsupported identity type"
@@ -266,7 +269,8 @@ def requested_scopes(scope: str | None) -> frozenset[str]:
 
 
 def missing_scopes(requested_names: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
-    """The scopes that a person with these roles cannot grant to an agent: writing, unless the person may publish."""
+    """The scopes that a person with these roles cannot grant to an agent: the write scopes, unless the person may
+    publish."""
     may_write = any("write:releases" in scopes.OF_ROLE[role] for role in roles)
     return requested_names - (DEFAULT | WRITING if may_write else DEFAULT)
 
@@ -286,6 +290,6 @@ def require_scopes(requested_names: frozenset[str], roles: Iterable[str]) -> Non
 
 
 def name_of(user_agent: str | None) -> str:
-    """The agent's name for itself, limited to what can be displayed."""
+    """The name that the agent gave itself, without characters that cannot be displayed."""
     text = "".join(letter if letter.isprintable() else " " for letter in user_agent or "")
     return " ".join(text.split())[:MAX_NAME_LENGTH] or _UNNAMED

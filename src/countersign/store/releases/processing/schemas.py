@@ -10,15 +10,15 @@ ArtifactId = Annotated[str, msgspec.Meta(min_length=36, max_length=36)]
 
 
 class ProcessPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """build.process: the artifact; `again` rebuilds an existing build, including all of its chunks."""
+    """Payload of build.process. `again` rebuilds an existing build of the artifact, including all its chunks."""
 
     artifact_id: ArtifactId
     again: bool = False
 
 
 class ExtractPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """archive.extract: the artifact; lists `limit` entries from `offset` on, at most one mebibyte of
-    them."""
+    """Payload of archive.extract. The job lists at most `limit` entries of the archive from `offset` on, and at most
+    one mebibyte of them."""
 
     artifact_id: ArtifactId
     offset: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
@@ -26,13 +26,13 @@ class ExtractPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class VerifyPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """artifact.verify: the artifact."""
+    """Payload of artifact.verify."""
 
     artifact_id: ArtifactId
 
 
 class DeltaPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """delta.make: the two builds, by their artifacts."""
+    """Payload of delta.make: the artifacts of the two builds."""
 
     from_artifact: ArtifactId
     to_artifact: ArtifactId
@@ -65,7 +65,7 @@ class DeltaResult(msgspec.Struct):
 
 
 class ListedEntry(msgspec.Struct, omit_defaults=True):
-    """An entry of an archive; `size` in bytes, `mode` in octal digits."""
+    """An entry of an archive. `size` is in bytes, and `mode` is in octal digits."""
 
     path: str
     kind: Literal["file", "folder", "link"]
@@ -76,8 +76,8 @@ class ListedEntry(msgspec.Struct, omit_defaults=True):
 
 
 class Listing(msgspec.Struct):
-    """A page of an archive's entries, in the archive's order, and the counts of all; `next_offset` is the offset of the
-    next page."""
+    """A page of the entries of an archive, in the order of the archive, and the counts of all entries. `next_offset` is
+    the offset of the next page."""
 
     artifact_id: str
     files: int
@@ -88,7 +88,7 @@ class Listing(msgspec.Struct):
 
 
 class Corruption(msgspec.Struct, omit_defaults=True):
-    """A deviation from the recorded state: its kind, its location (bytes from `offset` on), and its remedy."""
+    """A difference from the recorded state: its kind, its location (the bytes from `offset` on) and its remedy."""
 
     kind: Literal["artifact", "manifest", "chunk", "archive", "file"]
     detail: str
@@ -99,7 +99,7 @@ class Corruption(msgspec.Struct, omit_defaults=True):
 
 
 class VerifyResult(msgspec.Struct):
-    """The result of a verification; `checked` lists the checks."""
+    """The result of a verification. `checked` lists the checks that were made."""
 
     artifact_id: str
     ok: bool
