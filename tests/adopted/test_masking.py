@@ -58,7 +58,7 @@ async def test_an_agent_over_mcp_and_http_sees_tokens_alone(shop: Shop) -> None:
     }
 
 
-async def test_equal_values_have_equal_tokens_and_other_domains_have_others(shop: Shop) -> None:
+async def test_equal_values_have_equal_tokens_in_one_domain_and_different_tokens_in_two_domains(shop: Shop) -> None:
     scout, other = [await shop.inside.agent(label, *MASKED) for label in ("scout", "other")]
 
     ada, bob, zoe = await shop.inside.value(scout, "customer", "list")

@@ -73,7 +73,7 @@ async def opened(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("is_named_twice", [False, True])
-async def test_a_service_writes_nothing_to_a_sqlite_file_of_others(
+async def test_a_service_writes_nothing_to_a_sqlite_file_of_another_program(
     tmp_path: Path, text: str, is_named_twice: bool
 ) -> None:
     url = make_sqlite(tmp_path / "theirs.sqlite")
@@ -86,7 +86,7 @@ async def test_a_service_writes_nothing_to_a_sqlite_file_of_others(
 
 
 @pytest.mark.parametrize("is_named_twice", [False, True])
-async def test_a_service_creates_nothing_in_a_postgres_database_of_others(
+async def test_a_service_creates_nothing_in_a_postgres_database_of_another_program(
     postgres_url: str, tmp_path: Path, text: str, is_named_twice: bool
 ) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
@@ -119,7 +119,7 @@ async def test_a_service_without_the_address_creates_nothing(tmp_path: Path, tex
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_no_command_creates_tables_in_the_database_of_others(
+def test_no_command_creates_tables_in_the_database_of_another_program(
     postgres_url: str, tmp_path: Path, text: str, command: tuple[str, ...]
 ) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:

@@ -104,7 +104,9 @@ async def test_a_table_that_is_soon_as_reviewed_again_causes_no_letter_and_a_lat
     assert len(sent(shop)) == 2
 
 
-async def test_a_second_model_causes_a_second_letter_that_names_both(shop: Shop, process: SuspensionLetters) -> None:
+async def test_a_second_model_causes_a_second_email_that_names_both_models(
+    shop: Shop, process: SuspensionLetters
+) -> None:
     await drift(shop, "note", "remark")
     await deliver(process)
     await deliver(process, SOON_S)

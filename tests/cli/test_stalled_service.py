@@ -45,7 +45,7 @@ def stall(server: ObservedServer) -> socket.socket:
     return connection
 
 
-def test_the_other_service_answers_while_the_stalled_service_is_replaced_and_a_stop_ends_both(
+def test_one_service_answers_while_the_other_is_replaced_and_a_stop_ends_both_services(
     stalling_server: ObservedServer,
 ) -> None:
     server = stalling_server.server

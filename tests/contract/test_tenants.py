@@ -312,7 +312,9 @@ async def test_a_library_needs_its_scope(scene: Scene, name: tuple[str, str]) ->
         assert (answer.status_code == 403) == ("read:library" not in held_scopes), (caller, answer.text)
 
 
-async def test_batches_members_and_clients_of_one_organisation_are_hidden_from_another(scene: Scene) -> None:
+async def test_batches_members_and_clients_of_one_organisation_are_hidden_from_another_organisation(
+    scene: Scene,
+) -> None:
     issued_codes = await scene.send(BY_KEY[("POST", "/codes")], "owner of north")
     batch = issued_codes.headers["batch-id"]
     south = scene.tokens["owner of south"]
@@ -360,7 +362,9 @@ async def test_a_role_in_one_organisation_gives_no_rights_in_another_organisatio
 
 
 @pytest.mark.parametrize("name", sorted(name for name in ORGANISATION_ROUTE_SCOPES if name != ("POST", "/products")))
-async def test_an_owner_of_one_organisation_cannot_administer_another(scene: Scene, name: tuple[str, str]) -> None:
+async def test_an_owner_of_one_organisation_cannot_administer_another_organisation(
+    scene: Scene, name: tuple[str, str]
+) -> None:
     scene.tokens["both"] = await scene.world.person("both@example.com", north="publisher", south="owner")
     rows_before = await all_rows(scene.world.store)
 

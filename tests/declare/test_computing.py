@@ -29,7 +29,7 @@ PLANT = model(
 ).declared
 
 
-def test_a_computed_field_may_be_made_from_another() -> None:
+def test_a_computed_field_may_depend_on_another_computed_field() -> None:
     assert computed(PLANT, {"title": "oak", "base": 4}) == {"double": 8, "text": "oak: 8"}
 
 

@@ -49,7 +49,7 @@ def test_systemd_has_nothing_to_say_against_a_unit(name: str, tmp_path: Path) ->
 
 @analyzed
 @pytest.mark.parametrize("name", NAMES)
-def test_each_unit_takes_the_secrets_beside_its_own(name: str, tmp_path: Path) -> None:
+def test_each_unit_is_valid_together_with_the_secrets_file(name: str, tmp_path: Path) -> None:
     unit = unit_with_program(name, tmp_path)
     folder = tmp_path / f"{name}.d"
     folder.mkdir()

@@ -41,7 +41,7 @@ def full(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("number", sorted(ERRNOS))
-def test_the_systems_errors_are_recognised_also_as_the_cause_of_another(number: int) -> None:
+def test_errors_of_the_system_are_recognised_also_as_the_cause_of_another_error(number: int) -> None:
     outer = Unavailable("it cannot be used")
     outer.__cause__ = system(number)
 

@@ -53,7 +53,7 @@ def test_another_kind_of_failure_is_reported_at_once_and_a_fault_with_its_traceb
     assert lines[2]["exc_info"] is fault
 
 
-def test_a_new_error_is_logged_after_an_earlier_one_ended() -> None:
+def test_a_new_error_is_logged_after_an_earlier_error_ended() -> None:
     error_log = ThrottledErrorLog("tending", "tending failed")
 
     with capture_logs() as lines:

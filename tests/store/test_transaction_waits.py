@@ -50,7 +50,7 @@ async def test_a_wait_inside_of_a_transaction_is_found(
     assert wait_place.endswith("store/redeem/redeem.py:redeem")
 
 
-async def test_a_wait_before_a_transaction_and_a_loop_turn_inside_one_are_not_reported(
+async def test_a_wait_before_a_transaction_and_a_loop_turn_inside_a_transaction_are_not_reported(
     world: World, transaction_waits: TransactionWaits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = await world.person("owner@north.example", north="owner")

@@ -105,7 +105,7 @@ async def test_a_printed_page_has_records_and_no_buttons(browser: Browser, desk:
 
 
 @pytest.mark.full
-async def test_single_keys_switched_off_leave_the_grid_its_own(browser: Browser, desk: Desk) -> None:
+async def test_without_single_key_shortcuts_the_grid_keeps_its_keys(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
         await page.wait_for_selector("#cell-0-0 a")

@@ -347,7 +347,7 @@ async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStor
     assert sealed_blobs == sorted(data.items())
 
 
-async def test_a_store_is_cleared_of_all_that_is_its_own(blobs: BlobStore) -> None:
+async def test_clearing_a_blob_store_removes_all_files_and_staged_uploads(blobs: BlobStore) -> None:
     await _store(blobs, _DATA)
     await blobs.stage("other", 0, arriving(b"begun"))
 

@@ -96,7 +96,7 @@ def test_a_worker_counts_its_heartbeats_and_the_supervisor_the_processes_in_its_
         board.beat(2)
 
 
-def test_one_process_reads_the_values_of_another() -> None:
+def test_a_process_reads_the_values_of_another_process() -> None:
     board = Scoreboard(["store"])
     pid = os.fork()
     if pid == 0:

@@ -188,7 +188,7 @@ def test_with_postgresql_a_missing_key_is_refused_with_the_expected_place_and_ne
     assert f"Set COUNTERSIGN_MASTER_KEY_FILE={tmp_path / 'master.key'}, " in str(error_here.value)
 
 
-def test_no_text_of_the_product_answers_a_refused_key_with_the_advice_to_make_another() -> None:
+def test_no_text_of_the_product_advises_to_make_another_key_when_a_key_is_refused() -> None:
     texts = {
         str(node.value)
         for source in sources()

@@ -88,7 +88,7 @@ async def test_five_hundred_tokens_in_one_note_are_swapped(book: InProcessServic
     assert (await seen_contact(book, root, created_contact["id"]))["notes"] == ", ".join(meant + meant)
 
 
-async def test_a_token_of_one_label_is_refused_in_a_field_of_another(
+async def test_a_token_of_one_label_is_refused_in_a_field_of_another_label(
     book: InProcessService, root: Caller, agent: Caller
 ) -> None:
     contact_id = await make(book, root, email="ada@example.com", phone="+441234", postcode="10115", notes="n")

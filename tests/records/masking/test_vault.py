@@ -51,7 +51,7 @@ async def test_no_value_is_in_the_vault(book: InProcessService, root: Caller) ->
     assert [row[0] for row in await book.rows("SELECT hash FROM pii_value WHERE label = 'NOTES'")] == [None]
 
 
-async def test_changing_a_value_releases_the_old_one(book: InProcessService, root: Caller) -> None:
+async def test_changing_a_value_releases_the_old_value(book: InProcessService, root: Caller) -> None:
     created_contact = await book.value(root, "contact", "create", email="old@example.com", notes="n")
     await book.value(root, "contact", "create", email="old@example.com")
 

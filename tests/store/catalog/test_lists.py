@@ -359,7 +359,7 @@ async def test_the_pages_for_a_common_word_together_equal_one_long_page(
 
 
 @pytest.mark.parametrize("sort", ["-updated_at", "-downloads_7d"])
-async def test_a_rare_tag_has_the_same_pages_as_a_common_one(
+async def test_a_rare_tag_has_the_same_pages_as_a_common_tag(
     world: World, sort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await create_products(world, 30)

@@ -158,7 +158,7 @@ async def test_members_list_drafts_separately_and_only_members_and_customers_lis
 
 
 @pytest.mark.parametrize("path", ["/products", "/products/one", "/products/one/releases", "/catalog"])
-async def test_a_cached_response_for_one_caller_is_not_fresh_for_another(world: World, path: str) -> None:
+async def test_a_cached_response_for_one_caller_is_not_fresh_for_another_caller(world: World, path: str) -> None:
     product = await world.product("north", "one")
     await add_releases(world, product, ["1.0.0"])
     await add_releases(world, product, ["2.0.0"], "draft")

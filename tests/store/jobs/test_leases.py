@@ -95,7 +95,9 @@ async def test_a_lease_that_is_kept_does_not_end(world: World, owner: str, worki
     assert await effects(world.store.database) == [job_id]
 
 
-async def test_the_job_of_a_silent_worker_is_done_by_another(world: World, owner: str, working: Working) -> None:
+async def test_the_job_of_a_worker_without_heartbeat_is_done_by_another_worker(
+    world: World, owner: str, working: Working
+) -> None:
     job_id = await ask(world, owner)
     silent = await claim(world.store, lease_s=1)
 
@@ -201,7 +203,7 @@ async def test_a_worker_in_the_middle_of_its_commit_blocks_no_other(world: World
     assert (await world.call("GET", f"/jobs/{slow_job}", owner)).json()["status"] == "completed"
 
 
-async def test_many_jobs_of_one_organisation_do_not_delay_another(world: World, owner: str) -> None:
+async def test_many_jobs_of_one_organisation_do_not_delay_another_organisation(world: World, owner: str) -> None:
     south = await world.person("owner@south.example", south="owner")
     now = clock.now()
     with clock.fixed(clock.later(now, seconds=-10)):

@@ -58,7 +58,7 @@ async def test_deltas_that_run_take_no_place_of_a_build(world: World) -> None:
     assert await claim_types(world, 4, max_running=2) == ["build", "build", "", ""]
 
 
-async def test_builds_of_one_organisation_do_not_delay_another(world: World) -> None:
+async def test_builds_of_one_organisation_do_not_delay_another_organisation(world: World) -> None:
     await world.person("owner@south.example", south="owner")
     await put(world, BUILD, 3)
     await put(world, REQUESTED, org="south")

@@ -100,7 +100,7 @@ async def test_content_of_a_data_set_is_never_served_as_a_page(sandbox: SandboxC
     assert {answer.headers["x-content-type-options"] for answer in answers} == {"nosniff"}
 
 
-async def test_no_cache_returns_the_answer_of_one_data_set_for_another(sandbox: SandboxCaller) -> None:
+async def test_no_cache_returns_the_answer_of_one_data_set_for_another_data_set(sandbox: SandboxCaller) -> None:
     http = sandbox.world.http
 
     sandbox_answers = [

@@ -142,7 +142,7 @@ async def test_t11_an_audience_that_is_not_exactly_ours_is_refused(
     assert await refusal_code(store, provider.signed(provider.claims(ROOT_URL, aud=audience))) == "invalid_audience"
 
 
-async def test_t11_the_audience_may_be_a_list_of_one(store: Store, provider: IdentityProvider) -> None:
+async def test_t11_the_audience_may_be_a_list_with_one_value(store: Store, provider: IdentityProvider) -> None:
     assert await id_jag.verify(store, provider.signed(provider.claims(ROOT_URL, aud=[ROOT_URL])))
 
 

@@ -49,7 +49,7 @@ async def test_t9_many_at_once_ask_the_issuer_once(store: Store, provider: Ident
     assert provider.requests == 1
 
 
-async def test_t10_a_key_that_was_rotated_is_fetched_and_the_old_one_ends(
+async def test_t10_a_rotated_key_is_fetched_and_the_old_key_is_refused(
     store: Store, provider: IdentityProvider
 ) -> None:
     await provider.trust(store)

@@ -72,7 +72,7 @@ async def test_anyone_may_download_and_cache_a_free_product(shop: Shop) -> None:
     assert member.headers["Cache-Control"].startswith("private")
 
 
-async def test_a_hidden_product_cannot_be_distinguished_from_a_missing_one(shop: Shop) -> None:
+async def test_a_hidden_product_cannot_be_distinguished_from_a_missing_product(shop: Shop) -> None:
     world = shop.world
     draft = await product(world, shop.token, "draft", access="free")
     await release(world, shop.token, draft, "1.0.0", publish=False)

@@ -313,7 +313,7 @@ async def test_small_covers_and_screenshots_have_no_smaller_sizes(shop: Shop) ->
     assert (cover["placeholder"], cover["srcset"]) == (False, [])
 
 
-async def test_deleting_the_newest_cover_shows_the_previous_one_and_deletes_the_sizes(
+async def test_deleting_the_newest_cover_shows_the_previous_cover_and_deletes_the_sizes(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old_cover = (await announce_and_upload(shop, png())).json()

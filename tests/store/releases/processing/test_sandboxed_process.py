@@ -67,7 +67,7 @@ async def test_a_job_whose_own_start_fails_is_failed(monkeypatch: pytest.MonkeyP
             await output(HELLO, takes_file=True)
 
 
-async def test_a_process_that_takes_no_file_is_not_the_one_started_ahead() -> None:
+async def test_a_process_that_takes_no_file_is_not_the_spare_process() -> None:
     async with sandboxed_process.spare_process(HELLO), sandboxed_process.running(HELLO) as process:
         with pytest.raises(LookupError):
             process.send_file(0)

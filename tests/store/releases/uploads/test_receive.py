@@ -214,7 +214,7 @@ async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, m
 
 
 @pytest.mark.parametrize("step", ["stage", "seal"])
-async def test_a_node_whose_files_another_one_removes_as_it_finishes_gives_the_same_answer(
+async def test_a_node_whose_files_another_node_removes_as_it_finishes_gives_the_same_answer(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     monkeypatch.setattr(receive_upload, "_turns", EmptyTurns())
