@@ -208,7 +208,9 @@ def _refs(model: Declared) -> tuple[Ref, ...]:
 @lru_cache(maxsize=1024)
 def _derived_fields(model: Declared) -> frozenset[str]:
     """Return the fields of the model that are derived from other fields."""
-    derived_fields = [field for field in model.fields.values() if field.computed is not None or field.sum_of is not None]
+    derived_fields = [
+        field for field in model.fields.values() if field.computed is not None or field.sum_of is not None
+    ]
     return frozenset(derived_field.name for derived_field in derived_fields)
 
 
@@ -330,7 +332,11 @@ def _visibilities(
         visibilities[name] = {
             field_visibility: sight
             for field_visibility in field_visibilities
-            if (sight := derived_visibilities.sight(name, field_visibility) if field_visibility in derived_fields else field_visibilities[field_visibility])
+            if (
+                sight := derived_visibilities.sight(name, field_visibility)
+                if field_visibility in derived_fields
+                else field_visibilities[field_visibility]
+            )
             is not None
         }
     return visibilities
