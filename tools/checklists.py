@@ -32,7 +32,7 @@ the protection against each risk. The verdicts are our own judgement. For single
 
 
 class Row(NamedTuple):
-    """One requirement: `tests` are `path::function`; `reason` is one sentence or empty."""
+    """One requirement: `tests` are `path::function`; `reason` is a short text or empty."""
 
     requirement: str
     level: str

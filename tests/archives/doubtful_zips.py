@@ -128,19 +128,19 @@ DESCRIPTORS = [
     ArchiveCase("descriptor lies", "zeros", "data-descriptor", lambda: zip_with_descriptor(0, 0, 0)),
     ArchiveCase(
         "descriptor lies",
-        "told but missing",
+        "declared but missing",
         "data-descriptor gap",
         lambda: zip_of_one(DEFLATED_A, descriptor_bytes=b""),
     ),
     ArchiveCase(
         "descriptor lies",
-        "told but cut",
+        "declared but cut",
         "data-descriptor gap",
         lambda: zip_of_one(DEFLATED_A, descriptor_bytes=b"PK\x07\x08\x00"),
     ),
     ArchiveCase(
         "descriptor lies",
-        "there but not told",
+        "there but not declared",
         "gap data-descriptor",
         lambda: zip_of_one(PACKED, descriptor_bytes=zips.descriptor(TRUTH.crc, TRUTH.packed, TRUTH.size)),
     ),
@@ -402,13 +402,13 @@ AROUND = [
     ),
     ArchiveCase(
         "bytes after",
-        "a comment longer than told",
+        "a comment longer than declared",
         "trailing-data zip-end",
         lambda: archive_of(A, end=EndRecord(comment=b"four", comment_length=2)),
     ),
     ArchiveCase(
         "bytes after",
-        "a comment shorter than told",
+        "a comment shorter than declared",
         "zip-end truncated trailing-data",
         lambda: archive_of(A, end=EndRecord(comment=b"four", comment_length=9)),
     ),

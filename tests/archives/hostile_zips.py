@@ -270,15 +270,20 @@ KINDS = [
     ArchiveCase("dot dot", "no name", "empty-name dot", lambda: zip_of_one(b"")),
     ArchiveCase("control characters", "a NUL", "control-character", lambda: zip_of_one(b"a\x00.txt")),
     ArchiveCase(
-        "control characters", "no UTF-8 but told so", "not-utf8", lambda: zip_of_one(b"a\xff", flags=zips.UTF8)
+        "control characters", "no UTF-8 but declared so", "not-utf8", lambda: zip_of_one(b"a\xff", flags=zips.UTF8)
     ),
 ]
 
 ENCRYPTED = [
-    ArchiveCase("encrypted", "told twice", "encrypted", lambda: zip_of_one(flags=1)),
-    ArchiveCase("encrypted", "told in front alone", "encrypted local-mismatch", lambda: zip_of_one(local={"flags": 1})),
+    ArchiveCase("encrypted", "declared twice", "encrypted", lambda: zip_of_one(flags=1)),
     ArchiveCase(
-        "encrypted", "told in the directory alone", "encrypted local-mismatch", lambda: zip_of_one(central={"flags": 1})
+        "encrypted", "declared in front alone", "encrypted local-mismatch", lambda: zip_of_one(local={"flags": 1})
+    ),
+    ArchiveCase(
+        "encrypted",
+        "declared in the directory alone",
+        "encrypted local-mismatch",
+        lambda: zip_of_one(central={"flags": 1}),
     ),
     ArchiveCase("encrypted", "the first alone", "encrypted", lambda: archive(replace(A, flags=1), B)),
     ArchiveCase("encrypted", "the last alone", "encrypted", lambda: archive(A, replace(B, flags=1))),

@@ -91,25 +91,25 @@ BOMBS = [
     ),
     ArchiveCase(
         "entry count",
-        "65,535 told, one there",
+        "65,535 declared, one there",
         "directory-size zip-end entry-count too-many-entries",
         lambda: ZipArchive([A], end=EndRecord(here=65535, total=65535)).written(),
     ),
     ArchiveCase(
         "huge directory",
-        "2**60 entries told",
+        "2**60 entries declared",
         "directory-size zip-end entry-count too-many-entries zip64",
         lambda: ZipArchive([A], end=zips.WIDE, end_64=Zip64EndRecord(here=1 << 60, total=1 << 60)).written(),
     ),
     ArchiveCase(
         "huge directory",
-        "4 GiB told",
+        "4 GiB declared",
         "directory-size zip-end entry-count",
         lambda: ZipArchive([A], end=EndRecord(size=0xFFFFFFFE)).written(),
     ),
     ArchiveCase(
         "huge directory",
-        "2**62 bytes told",
+        "2**62 bytes declared",
         "directory-size zip-end entry-count zip64",
         lambda: ZipArchive([A], end=zips.WIDE, end_64=Zip64EndRecord(size=1 << 62)).written(),
     ),
@@ -148,13 +148,13 @@ SIZES = [
     ),
     ArchiveCase(
         "lying sizes",
-        "large, more than told",
+        "large, more than declared",
         "size",
         lambda: zip_of_one(data=LARGE, method=DEFLATED, local={"size": 300_000}, central={"size": 300_000}),
     ),
     ArchiveCase(
         "lying sizes",
-        "large, less than told",
+        "large, less than declared",
         "size",
         lambda: zip_of_one(data=LARGE, method=DEFLATED, local={"size": 400_000}, central={"size": 400_000}),
     ),
@@ -178,13 +178,13 @@ SIZES = [
     ),
     ArchiveCase(
         "entry count",
-        "one told, two there",
+        "one declared, two there",
         "entry-count",
         lambda: ZipArchive([A, B], end=EndRecord(here=1, total=1)).written(),
     ),
     ArchiveCase(
         "entry count",
-        "three told, two there",
+        "three declared, two there",
         "entry-count",
         lambda: ZipArchive(
             [replace(A, comment=bytes(30)), replace(B, comment=bytes(30))], end=EndRecord(here=3, total=3)
@@ -209,11 +209,14 @@ SIZES = [
         lambda: ZipArchive([A], end=EndRecord(here=100, total=100)).written(),
     ),
     ArchiveCase(
-        "lying sizes", "10 bytes told, 30 MB there", "size", lambda: zip_of_one(data=ZEROS, method=DEFLATED, **BOTH_10)
+        "lying sizes",
+        "10 bytes declared, 30 MB there",
+        "size",
+        lambda: zip_of_one(data=ZEROS, method=DEFLATED, **BOTH_10),
     ),
     ArchiveCase(
         "lying sizes",
-        "more told than there",
+        "more declared than there",
         "size",
         lambda: zip_of_one(method=DEFLATED, local={"size": 9}, central={"size": 9}),
     ),

@@ -267,12 +267,12 @@ def c3() -> Iterator[DoubtfulArchive]:
                 ZipArchive([A, B], end=EndRecord(here=entries_here, total=total, size=size)).written(),
             )
     many_entries = [ZipEntry(b"%x/%x" % divmod(number, 256), b"") for number in range(1, 65538)]
-    yield DoubtfulArchive("65,537 told as 1", archive(*many_entries))
+    yield DoubtfulArchive("65,537 declared as 1", archive(*many_entries))
 
 
 def c4() -> Iterator[DoubtfulArchive]:
     """Archives whose directory is found in two ways: at its stated offset, or directly before the end."""
-    yield DoubtfulArchive("told or adjacent", _two_directories(EndRecord()))
+    yield DoubtfulArchive("declared or adjacent", _two_directories(EndRecord()))
 
 
 def _two_directories(end: EndRecord, end_64: Zip64EndRecord | None = None) -> bytes:
@@ -298,8 +298,8 @@ def c5() -> Iterator[DoubtfulArchive]:
             yield DoubtfulArchive(
                 f"wide {entries_here} {total} {size}", ZipArchive([A, B], end=WIDE, end_64=wide).written()
             )
-    yield DoubtfulArchive("told or adjacent", _two_directories(ALL_FF, Zip64EndRecord()))
-    yield DoubtfulArchive("told or adjacent, moved", _two_directories(ALL_FF, Zip64EndRecord(at=len(A.written()))))
+    yield DoubtfulArchive("declared or adjacent", _two_directories(ALL_FF, Zip64EndRecord()))
+    yield DoubtfulArchive("declared or adjacent, moved", _two_directories(ALL_FF, Zip64EndRecord(at=len(A.written()))))
 
 
 def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, has_more: bool) -> DoubtfulArchive:

@@ -73,8 +73,8 @@ def perform(extract_order: ExtractOrder) -> ExtractResult:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    told = perform(msgspec.json.decode(sys.argv[1], type=ExtractOrder))
-    sys.stdout.buffer.write(msgspec.json.encode(told))
+    result = perform(msgspec.json.decode(sys.argv[1], type=ExtractOrder))
+    sys.stdout.buffer.write(msgspec.json.encode(result))
 
 
 MEMORY_BYTES = 1 << 30

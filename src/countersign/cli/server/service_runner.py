@@ -136,15 +136,17 @@ class StartOptions:
 
     settings: Settings
     host: str
-    wanted: tuple[ServiceRequest, ...]
+    service_requests: tuple[ServiceRequest, ...]
     workers: int
     is_demo: bool = field(kw_only=True)
 
     def places(self, listeners: Sequence[Listener]) -> list[ListenAddress]:
         """Return the address of each service, with the port that its listener got."""
         return [
-            listen_address(wanted_service.service.url(self.settings), self.host, listener.port)
-            for wanted_service, listener in zip(self.wanted, listeners[: len(self.wanted)], strict=True)
+            listen_address(service_request.service.url(self.settings), self.host, listener.port)
+            for service_request, listener in zip(
+                self.service_requests, listeners[: len(self.service_requests)], strict=True
+            )
         ]
 
 
@@ -190,13 +192,13 @@ def run(start: StartOptions, lock: DataLock) -> None:
             the disk failed during a commit.
     """
     settings = start.settings
-    start_messages = [StartMessage() for _ in start.wanted]
+    start_messages = [StartMessage() for _ in start.service_requests]
 
     def ready(listeners: Sequence[Listener]) -> None:
         places = start.places(listeners)
         addresses = {
-            wanted_service.service.name: address.root_url
-            for wanted_service, address in zip(start.wanted, places, strict=True)
+            service_request.service.name: address.root_url
+            for service_request, address in zip(start.service_requests, places, strict=True)
         }
         lock.announce(addresses, [key.id for key in master_key(settings).keys])
         messages = [start_message.receive() for start_message in start_messages]
@@ -209,10 +211,10 @@ def run(start: StartOptions, lock: DataLock) -> None:
         click.echo("Stop with ctrl-C.")
         sd_notify(SD_READY)
 
-    with closing(WorkerMailboxes(len(start.wanted) * start.workers)) as siblings:
+    with closing(WorkerMailboxes(len(start.service_requests) * start.workers)) as siblings:
         programs = [
-            _program(start, wanted_service, message, siblings)
-            for wanted_service, message in zip(start.wanted, start_messages, strict=True)
+            _program(start, service_request, message, siblings)
+            for service_request, message in zip(start.service_requests, start_messages, strict=True)
         ]
         if settings.operator_port:
             programs.append(operator_program(settings, siblings))
@@ -265,7 +267,7 @@ def _program(start: StartOptions, request: ServiceRequest, message: StartMessage
 
 
 def _hints(start: StartOptions, places: Sequence[ListenAddress]) -> Iterator[str]:
-    for request, address in zip(start.wanted, places, strict=True):
+    for request, address in zip(start.service_requests, places, strict=True):
         if not request.service.url(start.settings) and not address.is_loopback:
             yield f"Set {request.service.setting} to the https address that others use: links contain it."
     data = start.settings.data
@@ -311,7 +313,7 @@ def _listen_failure(error: CannotListen, start: StartOptions) -> Failure:
         port_owner, port, host = "the operator's port", "COUNTERSIGN_OPERATOR_PORT", "COUNTERSIGN_OPERATOR_HOST"
     else:
         port_owner, host = f"the service {name}", "--host"
-        port = "--port" if len(start.wanted) == 1 else f"--{name}-port"
+        port = "--port" if len(start.service_requests) == 1 else f"--{name}-port"
     if error.is_taken:
         remedy = f"Stop the program that listens on this port, or choose another port with {port}."
     else:
