@@ -356,7 +356,7 @@ async def snapshot(database: Database) -> list[tuple[str, list[tuple[None | int 
 
 async def test_a_hundred_random_tamperings_of_each_engine_are_found(database: Database, chain: Chain):
     rng = random.Random(5)
-    await append_entries(database, chain, 24, each=2)
+    await append_entries(database, chain, 24, entries_at_once=2)
     rows_before = await snapshot(database)
 
     for turn in range(100):
