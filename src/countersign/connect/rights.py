@@ -357,7 +357,7 @@ def named_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...
     for model in models:
         if model.table is not None:
             columns = found.setdefault(relation_id(model.table.relation), {})
-            columns.update(dict.fromkeys(model.table.key_columns))
+            columns.update(dict.fromkeys(model.table.key_columns + model.table.version_columns))
             columns.update(dict.fromkeys(name for each in model.fields.values() for name in each.table_columns))
     return {relation: tuple(columns) for relation, columns in found.items()}
 
@@ -368,6 +368,7 @@ def writable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, 
     for model in models:
         if model.table is not None and model.table.writable:
             columns = found.setdefault(relation_id(model.table.relation), {})
+            columns.update(dict.fromkeys(model.table.version_columns))
             columns.update(dict.fromkeys(name for each in model.fields.values() for name in each.table_columns))
     return {relation: tuple(columns) for relation, columns in found.items()}
 

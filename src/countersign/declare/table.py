@@ -49,6 +49,8 @@ class Table:
     rows_about   the approximate number of rows at that time
     writable     whether people may create and update records, if Countersign's own tables are in the same database
     deletes      whether people may also delete records of a writable table
+    version      the column of whole numbers in which other applications count the changes of a row, if they have one:
+                 each update adds one, so that they notice it
     """
 
     relation: str
@@ -57,6 +59,12 @@ class Table:
     rows_about: int = 0
     writable: bool = False
     deletes: bool = False
+    version: str = ""
+
+    @property
+    def version_columns(self) -> tuple[str, ...]:
+        """Return the column of `version`, or nothing."""
+        return (self.version,) if self.version else ()
 
     @property
     def key_columns(self) -> tuple[str, ...]:

@@ -49,6 +49,14 @@ CASES: list[BrokenModules] = [
     column_case("take them out", Ref("plant", columns="b")),
     column_case("take them out", Select(values={0: "draft"})),
     table_case("take deletes out", Table("plant", key="id", deletes=True)),
+    table_case("version needs writable=True", Table("plant", key="id", version="changes")),
+    table_case("not in the key", Table("plant", key="id", writable=True, version="id")),
+    models_case(
+        tables.tables_have_their_commands,
+        "plant.a",
+        "counts versions",
+        table_model(table=Table("plant", key="id", writable=True, version="a"), a=Text()),
+    ),
     table_case("contains NUL or half of a surrogate pair", Table("plant", key="k\ud800")),
     models_case(tables.columns_named_validly, "plant.a", "contain NUL", table_model(a=Text(column="a\0b"))),
     models_case(

@@ -29,8 +29,14 @@ def _table_errors(table: Table) -> Iterator[str]:
         yield "the key must name different columns: correct it"
     if not all(map(_is_sql_text, (table.relation, *columns))):
         yield "a name of a table or column contains NUL or half of a surrogate pair: correct it"
+    yield from _option_errors(table)
+
+
+def _option_errors(table: Table) -> Iterator[str]:
     if table.deletes and not table.writable:
         yield "deletes needs writable=True: add it, or take deletes out"
+    if table.version and (not table.writable or table.version in table.key_columns or not _is_sql_text(table.version)):
+        yield "version needs writable=True and a column that is not in the key: correct it, or take it out"
 
 
 def _is_sql_text(name: str) -> bool:
@@ -59,6 +65,8 @@ def _writing_errors(model: Declared, table: Table) -> Iterator[str]:
         text = "a model with a table has no workflow and no rules: take workflow, locks, rules and approvals out"
         yield model_error(model, text)
     for field in model.fields.values():
+        if table.version in field.table_columns:
+            yield member_error(model, field.name, "its column counts versions, so callers cannot set it: take it out")
         if field.computed is not None or field.sum_of is not None:
             yield member_error(model, field.name, "a model with a table has no computed fields: take it out")
 

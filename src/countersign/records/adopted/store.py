@@ -149,7 +149,7 @@ def _table(
             f"{model.source}: {model.name}: the connected database has no table {table.relation} that may be read: "
             "correct the name, or grant SELECT"
         )
-    places = dict.fromkeys(table.key_columns, f"{model.name}.table")
+    places = dict.fromkeys(table.key_columns + table.version_columns, f"{model.name}.table")
     places |= {name: f"{model.name}.{each.name}" for each in model.fields.values() for name in each.table_columns}
     for name, place in places.items():
         if name not in known:
@@ -168,7 +168,10 @@ def _table(
 
 
 def _misfit(dialect: Dialect, model: Declared, types: Mapping[str, ColumnType]) -> str | None:
-    """Return why a field cannot hold the values of its column, or None."""
+    """Return why a field cannot hold the values of its column, or the version column cannot count, or None."""
+    version = "" if model.table is None else model.table.version
+    if version and not columns.is_integer(types[version]):
+        return f"{model.source}: {model.name}.table: the column {version} is no whole number: take version out"
     reasons = {
         field.name: columns.misfit(dialect, types[name], field)
         for field in model.fields.values()

@@ -99,7 +99,7 @@ class AdoptedWriter:
         values = {name: each.stored for name, each in field_inputs.items() if each.stored is not None}
         record_writer.require_in_range(run, model, values)
         reader, parameters = self._reader(model), Parameters()
-        settings = self._settings(model, values, parameters, None)
+        settings = self._settings(model, values, parameters, None) | dict.fromkeys(_version_columns(model), "1")
         names = ", ".join(quoted(name) for name in settings)
         inserted = f"({names}) VALUES ({', '.join(settings.values())})" if settings else "DEFAULT VALUES"
         returned = _listed(reader, reader.scope(parameters))
@@ -126,6 +126,7 @@ class AdoptedWriter:
         reader, parameters = self._reader(model), Parameters()
         scope = reader.scope(parameters)
         settings = self._settings(model, values, parameters, record)
+        settings |= {name: f"t.{quoted(name)} OPERATOR(pg_catalog.+) 1" for name in _version_columns(model)}
         assignments = ", ".join(f"{quoted(name)} = {expression}" for name, expression in settings.items())
         text = (
             f"UPDATE {self._tables.table(model.name).name} AS t SET {assignments} WHERE {_has_id(scope, record.id)} "
@@ -420,6 +421,10 @@ def _number(text: str) -> object:
         return Decimal(text)
     except InvalidOperation:
         return text
+
+
+def _version_columns(model: Declared) -> tuple[str, ...]:
+    return () if model.table is None else model.table.version_columns
 
 
 def _require_one(model: Declared, records: Sequence[StoredRecord]) -> None:
