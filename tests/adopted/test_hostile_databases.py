@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from countersign.declare import Grant, Model, Module, Table, Text, where
 from countersign.declare.registry import Registry
+from countersign.kernel.database import read_only
 from countersign.kernel.errors import Refused
 from countersign.records import base_models
 from countersign.records.access.view import Caller
@@ -136,6 +137,28 @@ async def test_a_record_whose_key_two_rows_have_is_not_written(shop: Shop, propo
 
     assert detail == "customer: several rows of its table have this key: correct the key"
     assert _as_superuser(shop, "SELECT visits FROM customer WHERE customer_id = 1") == [(7,), (7,)]
+
+
+async def test_a_call_that_began_before_its_model_was_suspended_writes_nothing(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _first(shop, root)
+    _as_superuser(shop, "ALTER TABLE customer ALTER COLUMN born TYPE timestamp")
+    await shop.suspensions.check()
+
+    detail = await _refusal(shop, root, "update", id=record["id"], visits=8)
+
+    assert detail == read_only.SUSPENDED
+    assert _as_superuser(shop, "SELECT visits FROM customer WHERE customer_id = 1") == [(7,)]
+
+
+async def test_a_trigger_may_change_a_text_that_python_reads_as_no_number(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    record = await _first(shop, root)
+    _as_superuser(shop, _trigger("new.note := upper(new.note); RETURN new;"))
+
+    changed = await shop.inside.value(root, "customer", "update", id=record["id"], visits=8, note="sNaN")
+
+    assert changed["note"] == "SNAN"
 
 
 async def test_limits_of_rows_compare_decimal_numbers_as_numbers(shop: Shop) -> None:

@@ -241,7 +241,7 @@ class AdoptedStore:
         self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
     ) -> AsyncGenerator[list[Row]]:
         """Yield the rows of `scan` in batches."""
-        self._require_reviewed(record_reader)
+        self._require_reviewed(record_reader.view.model.name)
         try:
             settings = self._sessions.of(run.caller).settings
             stream = self._database.stream(select_statement.text, *select_statement.values, settings=settings)
@@ -258,38 +258,38 @@ class AdoptedStore:
 
     async def find(self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
         """Return the record in the transaction of the command."""
-        return await self._required_writer.find(run, model, rows, record_id, locks=locks)
+        return await self._writer_of(model).find(run, model, rows, record_id, locks=locks)
 
     async def revisions(self, run: Run, view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
         """Map the ids of those records that exist for the caller to the revisions of their stored records."""
         revisions: dict[str, int] = {}
         for record_id in record_ids:
             with suppress(NoSuchRecord):
-                record = await self._required_writer.find(run, view.model, view.visible, record_id, locks=False)
+                record = await self._writer_of(view.model).find(run, view.model, view.visible, record_id, locks=False)
                 revisions[record_id] = record.revision
         return revisions
 
     async def insert(self, run: Run, model: Declared, field_inputs: Mapping[str, FieldInput], command: str) -> str:
         """Insert a row with its audit entry, and return the id of the record."""
-        return await self._required_writer.insert(run, model, field_inputs, command)
+        return await self._writer_of(model).insert(run, model, field_inputs, command)
 
     async def update(
         self, run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput], command: str
     ) -> bool:
         """Set fields of a locked row, with an audit entry. Return whether a value changed."""
-        return await self._required_writer.update(run, model, record, field_inputs, command)
+        return await self._writer_of(model).update(run, model, record, field_inputs, command)
 
     async def delete(self, run: Run, model: Declared, record: StoredRecord, command: str) -> None:
         """Delete a locked row, with an audit entry."""
-        await self._required_writer.delete(run, model, record, command)
+        await self._writer_of(model).delete(run, model, record, command)
 
     async def lock_for_deletion(self, run: Run, model: Declared, record_id: str) -> None:
         """Lock a row so that no new row can refer to it."""
-        await self._required_writer.lock_for_deletion(run, model, record_id)
+        await self._writer_of(model).lock_for_deletion(run, model, record_id)
 
     async def deletion_actions(self, run: Run, model: Declared) -> Mapping[tuple[str, str], OnDelete]:
         """Map refs to the model to what deleting a referenced record does."""
-        return await self._required_writer.deletion_actions(run, model)
+        return await self._writer_of(model).deletion_actions(run, model)
 
     async def referring(
         self,
@@ -301,10 +301,10 @@ class AdoptedStore:
         locked_for: OnDelete | None,
     ) -> list[StoredRecord]:
         """Return the first records whose ref contains one of these ids."""
-        return await self._required_writer.referring(run, referrer, record_ids, rows, limit, locked_for)
+        return await self._writer_of(referrer.model).referring(run, referrer, record_ids, rows, limit, locked_for)
 
-    @property
-    def _required_writer(self) -> AdoptedWriter:
+    def _writer_of(self, model: Declared) -> AdoptedWriter:
+        self._require_reviewed(model.name)
         if self._writer is None:
             raise LookupError("a database without our own tables is only read, so no caller has a writing command")
         return self._writer
@@ -323,7 +323,7 @@ class AdoptedStore:
         return replace(caller, view=replace(caller.view, models=models))
 
     async def _scan(self, run: Run, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
-        self._require_reviewed(record_reader)
+        self._require_reviewed(record_reader.view.model.name)
         try:
             if self._writer is not None and run.open_transaction is not None:
                 return await self._writer.fetch(run, select_statement.text, select_statement.values)
@@ -333,13 +333,13 @@ class AdoptedStore:
             await self._check_again()
             raise
 
-    def _require_reviewed(self, record_reader: RecordReader) -> None:
+    def _require_reviewed(self, model: str) -> None:
         """Refuse a call whose caller was authenticated before the model was suspended.
 
         Raises:
             Unavailable: the model is suspended.
         """
-        if record_reader.view.model.name in self.suspensions.models:
+        if model in self.suspensions.models:
             raise Unavailable(read_only.SUSPENDED)
 
     async def _check_again(self) -> None:

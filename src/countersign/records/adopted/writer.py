@@ -418,7 +418,8 @@ def _is_equal(stored: Stored, given: Stored) -> bool:
 
 def _number(text: str) -> object:
     try:
-        return Decimal(text)
+        number = Decimal(text)
+        return number if number.is_finite() else text
     except InvalidOperation:
         return text
 
