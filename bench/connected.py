@@ -74,7 +74,8 @@ _SERIES_OF_SQLITE = (
 )
 
 
-def _script(database: str, rows: int) -> str:
+def script(database: str, rows: int) -> str:
+    """Return the SQL that creates the tables with this number of customers."""
     if database == "sqlite":
         day, series = "date('2020-01-01', '+' || (n % 2000) || ' days')", _SERIES_OF_SQLITE
     else:
@@ -112,12 +113,12 @@ def served(bench: Bench, database: str, rows: int) -> Iterator[Served]:
     """Run the service and the floor over a new table with this number of rows."""
 
     name = f"connected_{rows}"
-    url = create(bench, database, name, _script(database, rows))
+    url = create(bench, database, name, script(database, rows))
     module = bench.folder / f"{name}.py"
     module.write_text(MODULE)
     data = bench.folder / f"{name}-{database}"
     common = {"database_url": url, "data": str(data), "modules": str(module)}
-    asyncio.run(_add_person(Wanted(contender="connected", port=0, **common), PASSWORD))
+    asyncio.run(add_person(Wanted(contender="connected", port=0, **common), PASSWORD))
     with (
         worker({"contender": "connected", **common}, bench.folder, bench.cores) as ours,
         worker({"contender": "connected-floor", **common}, bench.folder, bench.cores) as floor,
@@ -129,7 +130,7 @@ def served(bench: Bench, database: str, rows: int) -> Iterator[Served]:
         yield Served(ours, floor, tokens, [each["id"] for each in listed["value"]])
 
 
-async def _add_person(config: Wanted, password: str) -> None:
+async def add_person(config: Wanted, password: str) -> None:
     """Create an administrator in a new data directory."""
     from countersign.kernel.security import passwords
     from countersign.records import app, user_creation

@@ -39,6 +39,7 @@ def settings(config: Wanted) -> Settings:
         data=config.data,
         modules=config.modules,
         existing_url=config.database_url,
+        database_url=config.database_url if config.contender == "connected-writing" else "",
         master_key=MASTER_KEY,
         accept_wide_rights=True,
     )

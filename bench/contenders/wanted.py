@@ -10,7 +10,7 @@ class Wanted(msgspec.Struct, kw_only=True):
 
     `records` is the records service, `records-floor` what it does by hand; `records-unaudited` writes no audit.
     `fastmcp` reads one lead as a tool. `connected` is the records service over a table of an existing database at
-    `database_url`, and `connected-floor` the same SQL by hand.
+    `database_url`, and `connected-floor` the same SQL by hand. `connected-writing` also has its own tables there.
     `writes` says that requests write, which the peer has to know when it begins a transaction on SQLite.
     """
 
@@ -18,6 +18,7 @@ class Wanted(msgspec.Struct, kw_only=True):
         "bare",
         "connected",
         "connected-floor",
+        "connected-writing",
         "fastmcp",
         "floor",
         "floor-group",
