@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from countersign.kernel import clock
+from countersign.records.commands import unmask_input
+from countersign.records.commands.run import Run
 from tests.records.office import Office
 
 Grant = dict[str, object]
@@ -153,3 +157,28 @@ async def test_a_setting_that_cannot_be_understood_is_refused(office: Office) ->
 async def test_a_role_has_only_existing_rights(office: Office) -> None:
     assert "role.rights" in await office.refusal_of("root", "role.create", title="x", rights="base.everything")
     await office.value("root", "role.create", title="x", rights="base.unmask")
+
+
+async def test_an_update_reads_the_record_of_a_ref_only_for_callers_who_see_some_records_of_its_model(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
+    await office.person(
+        "dan",
+        {**LIST, "clear": "title,party", "write": "title"},
+        {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule},
+    )
+    lead = next(lead for lead in await office.all("lead") if lead["party"] is not None)["id"]
+    read_models: list[str] = []
+    exists = unmask_input.exists
+
+    async def recorded(run: Run, model: str, record_id: str) -> bool:
+        read_models.append(model)
+        return await exists(run, model, record_id)
+
+    monkeypatch.setattr(unmask_input, "exists", recorded)
+
+    await office.value("root", "lead.update", id=lead, title="A")
+    assert read_models == []
+    await office.value("dan", "lead.update", id=lead, title="B")
+    assert read_models == ["party"]

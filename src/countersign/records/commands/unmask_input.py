@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from countersign.declare import BadValue, Field, LongText, Ref, Text
+from countersign.declare import BadValue, Declared, Field, LongText, Ref, Text
 from countersign.declare.fields.field import LITERAL, Stored
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.kernel import ids
@@ -185,9 +185,19 @@ async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> Stored
     values = dict(record.values)
     for name in view.fields:
         field, value = view.model.fields[name], values[name]
-        if isinstance(field, Ref) and isinstance(value, str) and not await exists(run, field.target, value):
+        if isinstance(field, Ref) and isinstance(value, str) and not await _sees_target(run, view.model, field, value):
             values[name] = None
     return replace(record, values=values)
+
+
+async def _sees_target(run: Run, model: Declared, ref: Ref, record_id: str) -> bool:
+    """Return whether the caller may see the record to which a stored ref of the model refers. A foreign key ensures
+    that it exists, so that it is not read for a caller who sees all records of its model."""
+    view = run.caller.view.models.get(ref.target)
+    has_foreign_key = model.table is None and run.engine.registry.models[ref.target].table is None
+    if has_foreign_key and view is not None and view.is_readable and view.visible is None:
+        return True
+    return await exists(run, ref.target, record_id)
 
 
 def changed_fields(
