@@ -39,7 +39,8 @@ from countersign.records.masking.vault import PersonalValue, ValueKey
 from countersign.records.schema.checks import sum_columns, total_of
 from countersign.records.schema.snapshot import ALIASED
 
-_INSERT_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
+_INSERT_CHANGE_OF = "INSERT INTO record_change (model, record_id, revision, fields) VALUES (${}, $1, ${}, $2)"
+_INSERT_CHANGE = _INSERT_CHANGE_OF.format(3, 4)
 _DELETE_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
 _COMMENTS = "SELECT id FROM comment WHERE record = $2 AND model = $1 ORDER BY id"
 MAX_LITERALS = 1_000
@@ -350,8 +351,15 @@ async def _write(
     bits = run.engine.records.bits[model.name]
     mask = sum(1 << bits[name] for name in values)
     text, bound_values = update_statement(model, record.id, values, value_ids, mask)
+    change_values = (model.name, record.revision + 1)
+    if run.engine.dialect == "postgres":
+        # One statement saves a round trip.
+        model_place, revision_place = len(bound_values) + 1, len(bound_values) + 2
+        text = f"WITH change AS ({_INSERT_CHANGE_OF.format(model_place, revision_place)}) {text}"
+        await run.transaction.run(text, *bound_values, *change_values)
+        return
     await run.transaction.run(text, *bound_values)
-    await run.transaction.run(_INSERT_CHANGE, model.name, record.id, record.revision + 1, mask)
+    await run.transaction.run(_INSERT_CHANGE, record.id, mask, *change_values)
 
 
 async def _take_value_ids(
