@@ -1,13 +1,15 @@
 """The vault: one row for each distinct linked value, with a reference count. The last release deletes the row."""
 
 from collections.abc import Mapping
+from typing import Any, cast
 
 import pytest
 
+from countersign.kernel.database.port import Transaction
 from countersign.records.access.view import Caller
 from countersign.records.commands.errors import BadInput
 from countersign.records.masking import vault as module
-from countersign.records.masking.vault import PersonalValue, Vault
+from countersign.records.masking.vault import NewAlias, PersonalValue, Vault
 from tests.records.inside import InProcessService
 
 HELD = "SELECT label, refs FROM pii_value ORDER BY label, refs"
@@ -201,3 +203,32 @@ def test_keyed_hashes_distinguish_values_and_differ_between_databases() -> None:
 
     assert vault.keyed(b"a") == hashes["a"]
     assert len(set(hashes.values())) == 3
+
+
+class CountingTransaction:
+    """A transaction that counts its statements."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self.statements = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.statements += name in ("run", "fetch", "fetch_one", "run_many")
+        return getattr(self._transaction, name)
+
+
+async def test_values_and_new_aliases_are_added_together_on_postgres_in_one_statement(book: InProcessService) -> None:
+    database, vault = book.service.records.database, book.service.engine.vault
+    values = [PersonalValue("EMAIL", "a", True), PersonalValue("NOTES", "n", False)]
+    aliases = [NewAlias("contact", "c" * 24, field, "EMAIL", "d" * 24) for field in ("email", "other_email")]
+
+    async with database.transaction() as transaction:
+        counting = CountingTransaction(transaction)
+        *held_values, first_alias, second_alias = await vault.hold(cast("Transaction", counting), values, (), aliases)
+
+    assert counting.statements == 1 if database.dialect == "postgres" else counting.statements > 1
+    by_field = {"email": {"d" * 24: first_alias.id}, "other_email": {"d" * 24: second_alias.id}}
+    assert await vault.aliases(database, "contact", "c" * 24) == by_field
+    assert await vault.keys(database, [key.id for key in held_values]) == dict(held_values)
+    assert await vault.keys(database, [first_alias.id, second_alias.id]) == dict((first_alias, second_alias))
+    assert await vault_counts(book) == [("EMAIL", 1), ("EMAIL", 1), ("EMAIL", 1), ("NOTES", 1)]

@@ -35,7 +35,7 @@ from countersign.records.commands.select import (
     record_of,
     update_statement,
 )
-from countersign.records.masking.vault import PersonalValue, ValueKey
+from countersign.records.masking.vault import NewAlias, PersonalValue, ValueKey
 from countersign.records.schema.checks import sum_columns, total_of
 from countersign.records.schema.snapshot import ALIASED
 
@@ -101,12 +101,13 @@ async def insert(
     if not is_restored:
         await preconditions.require_rules(run, model, values, list(model.fields), field_inputs, command)
     await _require_unique(run, model, values, values, None, is_restored=is_restored)
-    value_keys = await _take_value_ids(run, model, values, {})
-    new_aliases = await value_aliases.take(run, model, field_inputs)
+    new_aliases = value_aliases.of_plain_texts(run, model, record_id, field_inputs)
+    value_keys, alias_keys = await _take_value_ids(run, model, values, {}, new_aliases)
+    alias_keys |= await value_aliases.link_copied(run, model, record_id, field_inputs)
     value_ids = {name: value_key.id for name, value_key in value_keys.items()}
-    bound_values = insert_values(model, record_id, values, value_ids, ALIASED if new_aliases else 0)
+    bound_values = insert_values(model, record_id, values, value_ids, ALIASED if alias_keys else 0)
     await run.transaction.run(insert_statement(model), *bound_values)
-    aliases = await value_aliases.link_new(run, model, record_id, new_aliases)
+    aliases = value_aliases.by_field(run, alias_keys)
     if await value_aliases.link_computed(run, model, record_id, field_inputs, values, {}):
         aliases = await value_aliases.of_record(run, model, record_id, value_keys)
     await _after_write(run, model, record_id, values, {})
@@ -170,7 +171,7 @@ async def _update_own(
     await _require_unique(run, model, values, values_after, record.id)
     await _require_unshared(run, model, record.id, values, command)
     ids_before = await _value_ids_before(run, record, values)
-    value_keys = await _take_value_ids(run, model, values, ids_before)
+    value_keys, _ = await _take_value_ids(run, model, values, ids_before)
     personal = [name for name in personal_fields(model) if name in values]
     value_ids = {name: value_keys[name].id if name in value_keys else None for name in personal}
     await _write(run, model, record, values, value_ids)
@@ -363,10 +364,14 @@ async def _write(
 
 
 async def _take_value_ids(
-    run: Run, model: Declared, values: Mapping[str, Stored], ids_before: Mapping[str, ValueKey]
-) -> dict[str, ValueKey]:
-    """Add the personal values to the vault and return their value ids and keys by field. The transaction releases the
-    values in `ids_before` later (see `Vault.hold`)."""
+    run: Run,
+    model: Declared,
+    values: Mapping[str, Stored],
+    ids_before: Mapping[str, ValueKey],
+    new_aliases: Sequence[NewAlias] = (),
+) -> tuple[dict[str, ValueKey], dict[str, ValueKey]]:
+    """Add the personal values and the new aliases to the vault. Return the value ids and keys of the values by field,
+    and those of the aliases. The transaction releases the values in `ids_before` later (see `Vault.hold`)."""
     names = [name for name in personal_fields(model) if values.get(name) is not None]
     personal_values = [
         PersonalValue(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
@@ -375,7 +380,12 @@ async def _take_value_ids(
         run, [value for name, value in values.items() if isinstance(value, str) and name not in names]
     )
     released_ids = [id_.id for id_ in ids_before.values()]
-    return dict(zip(names, await run.engine.vault.hold(run.transaction, personal_values, released_ids), strict=True))
+    held_keys = await run.engine.vault.hold(run.transaction, personal_values, released_ids, new_aliases)
+    alias_keys = held_keys[len(names) :]
+    return (
+        dict(zip(names, held_keys, strict=False)),
+        {alias.field: key for alias, key in zip(new_aliases, alias_keys, strict=True)},
+    )
 
 
 async def _store_literals(run: Run, texts: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.model import indirect_sources
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
-from countersign.records.masking.vault import ValueKey
+from countersign.records.masking.vault import NewAlias, ValueKey
 from countersign.records.schema.snapshot import ALIASED
 
 Aliases = Mapping[str, Mapping[str, int]]
@@ -36,6 +36,22 @@ async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mappin
         for name, value_id in value_ids.items()
         if value_id is not None and model.fields[name].linked
     }
+
+
+def of_plain_texts(
+    run: Run, model: Declared, record_id: str, field_inputs: Mapping[str, FieldInput]
+) -> list[NewAlias]:
+    """Return the aliases to create for a new record: one for each linked value that the writer wrote in clear. They
+    belong to the writer's domain."""
+    return [
+        NewAlias(model.name, record_id, name, field.personal, run.domain.id)
+        for name, field_input in field_inputs.items()
+        if run.domain is not None
+        and field_input.is_plain_text
+        and field_input.stored is not None
+        and (field := model.fields[name]).personal
+        and field.linked
+    ]
 
 
 async def take(run: Run, model: Declared, field_inputs: Mapping[str, FieldInput]) -> dict[str, ValueKey]:
@@ -74,14 +90,23 @@ async def link(run: Run, model: Declared, record_id: str, value_keys: Mapping[st
             await _add(run, model, record_id, name, run.domain.id, value_key)
 
 
-async def link_new(run: Run, model: Declared, record_id: str, value_keys: Mapping[str, ValueKey]) -> Aliases:
-    """Store these aliases of a new record for the writer's domain, and return them. The record must have been inserted
-    with `ALIASED`."""
-    if run.domain is None:
-        return {}
-    for name, value_key in value_keys.items():
-        await run.engine.vault.add_alias(run.transaction, model.name, record_id, name, run.domain.id, value_key.id)
-    return {name: {run.domain.id: value_key.id} for name, value_key in value_keys.items()}
+async def link_copied(
+    run: Run, model: Declared, record_id: str, field_inputs: Mapping[str, FieldInput]
+) -> dict[str, ValueKey]:
+    """Take and store an alias of a new record for each linked value that the writer copied from a value with an alias.
+    Return the aliases by field. The record must be inserted with `ALIASED` if there are any."""
+    copied_inputs = {name: each for name, each in field_inputs.items() if not each.is_plain_text}
+    value_keys = await take(run, model, copied_inputs)
+    if run.domain is not None:
+        for name, value_key in value_keys.items():
+            await run.engine.vault.add_alias(run.transaction, model.name, record_id, name, run.domain.id, value_key.id)
+    return value_keys
+
+
+def by_field(run: Run, value_keys: Mapping[str, ValueKey]) -> Aliases:
+    """Return these aliases of the writer's domain as `of_record` returns them."""
+    domain = run.domain
+    return {} if domain is None else {name: {domain.id: value_key.id} for name, value_key in value_keys.items()}
 
 
 async def link_computed(

@@ -28,6 +28,10 @@ _Item = TypeVar("_Item")
 _Entry: TypeAlias = tuple[int, bytes | None, bytes]
 """The id, the hash and the key in a row of the vault."""
 
+_Link: TypeAlias = tuple[Value, ...]
+"""A row of `pii_alias`: the model, id and field of a record, the id of a token domain, and the value id of the
+alias."""
+
 _KEYS = "SELECT id, key FROM pii_value WHERE id IN ({ids})"
 _ADD_OR_REFERENCE = """
 INSERT INTO pii_value (id, label, hash, key, refs, domain_id)
@@ -52,6 +56,9 @@ _ALIASES = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 A
 _ALIASES_OF = "SELECT field, domain_id, value_id FROM pii_alias WHERE model = $1 AND record_id = $2"
 _DROP_ALIASES = "DELETE FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3"
 _ADD_ALIAS = "INSERT INTO pii_alias (model, record_id, field, domain_id, value_id) VALUES ($1, $2, $3, $4, $5)"
+_WITH_ALIASES = """
+WITH alias AS (INSERT INTO pii_alias (model, record_id, field, domain_id, value_id) VALUES {rows})
+"""
 
 
 class ValueKey(NamedTuple):
@@ -70,6 +77,16 @@ class PersonalValue(NamedTuple):
     linked: bool
 
 
+class NewAlias(NamedTuple):
+    """An alias to create for a field of a record: a value id with this label that only one token domain uses."""
+
+    model: str
+    record_id: str
+    field: str
+    label: str
+    domain_id: str
+
+
 class Vault:
     """The vault of a database. It stores no values. For a linked value, it stores a keyed hash."""
 
@@ -81,9 +98,14 @@ class Vault:
         self._seal_key = derive_key(secret, b"", "vault/seal")
 
     async def hold(
-        self, transaction: Transaction, values: Sequence[PersonalValue], releasing: Collection[int] = ()
+        self,
+        transaction: Transaction,
+        values: Sequence[PersonalValue],
+        releasing: Collection[int] = (),
+        aliases: Sequence[NewAlias] = (),
     ) -> list[ValueKey]:
-        """Add a reference to each value, and return the value ids and keys in the order of `values`.
+        """Add a reference to each value, and create the aliases. Return the value ids and keys in the order of
+        `values`, followed by those of `aliases`.
 
         The id of a linked value is derived from the value, so a value that is deleted and written again gets the same
         id. Other values get random ids.
@@ -99,16 +121,25 @@ class Vault:
             for index, hashed_value, value in zip(places, hashes, values, strict=True)
         }
         value_keys = {index: _value_key(row) for index, row in rows.items()}
-        value_keys |= await self._insert_all(transaction, await self._rows_to_lock(transaction, releasing) | rows)
-        return [value_keys[index] for index in places]
+        alias_rows = [_alias_row(alias.label, alias.domain_id) for alias in aliases]
+        links = [
+            (*alias[:3], alias.domain_id, row[0]) for alias, row in zip(aliases, alias_rows, strict=True)
+        ]
+        all_rows = await self._rows_to_lock(transaction, releasing) | rows
+        sorted_rows = [all_rows[index] for index in sorted(all_rows)]
+        value_keys |= await self._insert_all(transaction, [*sorted_rows, *alias_rows], links)
+        return [*(value_keys[index] for index in places), *map(_value_key, alias_rows)]
 
-    async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, ValueKey]:
-        """Add references to the rows, in the order of their hashes. Map the hash of each row that has one to the id and
-        key of the stored row."""
+    async def _insert_all(
+        self, transaction: Transaction, rows: Sequence[list[Value]], links: Sequence[_Link]
+    ) -> dict[bytes, ValueKey]:
+        """Add references to the rows in their order, and store the links of aliases. Map the hash of each row that has
+        one to the id and key of the stored row."""
         value_keys: dict[bytes, ValueKey] = {}
         insert = _insert_with_one_writer if self._dialect == "sqlite" else _insert
-        for batch in _batches([rows[index] for index in sorted(rows)]):
-            inserted_rows = await insert(transaction, batch)
+        for batch in _batches(rows):
+            inserted_rows = await insert(transaction, batch, links)
+            links = ()
             linked_rows = (
                 (number, value_hash, key) for number, value_hash, key in inserted_rows if value_hash is not None
             )
@@ -140,7 +171,7 @@ class Vault:
     async def create_alias_id(self, transaction: Transaction, label: str, domain_id: str) -> ValueKey:
         """Create an alias: a value id that only one token domain uses. It has one reference. An equal value never gets
         the same id (design, 4.4)."""
-        row: list[Value] = [_new_id(), label, None, ids.random_bytes(KEY_BYTES), 1, domain_id]
+        row = _alias_row(label, domain_id)
         await transaction.run(_ADD, *row)
         return _value_key(row)
 
@@ -218,7 +249,9 @@ def _parameter_list(values: Sequence[object]) -> str:
     return ", ".join(f"${number}" for number in range(1, len(values) + 1))
 
 
-async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list[_Entry]:
+async def _insert(
+    transaction: Transaction, rows: Sequence[list[Value]], links: Sequence[_Link] = ()
+) -> list[_Entry]:
     width = len(_ROW_TYPES)
     groups = (
         ", ".join(f"${width * row + column_number}::{kind}" for column_number, kind in enumerate(_ROW_TYPES, 1))
@@ -226,13 +259,24 @@ async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list
     )
     text = _ADD_OR_REFERENCE.format(rows=", ".join(f"({group})" for group in groups))
     values = [value for row in rows for value in (*row, _second_id(row))]
+    if links:
+        text = _add_aliases(len(links), len(values)) + text
+        values += [value for link in links for value in link]
     entries = [(row[0], row[1], row[2]) for row in await transaction.fetch(text, *values)]
     if len(entries) != len(rows):
         raise Unavailable("Two values were given one id at the same moment; try again.")
     return entries
 
 
-async def _insert_with_one_writer(transaction: Transaction, rows: Sequence[list[Value]]) -> list[_Entry]:
+def _add_aliases(count: int, start: int) -> str:
+    """Return the beginning of a statement that also inserts aliases. Their parameters follow the first `start`."""
+    groups = (", ".join(f"${start + 5 * row + column}" for column in range(1, 6)) for row in range(count))
+    return _WITH_ALIASES.format(rows=", ".join(f"({group})" for group in groups))
+
+
+async def _insert_with_one_writer(
+    transaction: Transaction, rows: Sequence[list[Value]], links: Sequence[_Link] = ()
+) -> list[_Entry]:
     """Like `_insert`, but for databases that have only one writer at a time.
 
     SQLite keeps a journal for each statement that may fail after its first row. This includes statements that insert
@@ -248,14 +292,18 @@ async def _insert_with_one_writer(transaction: Transaction, rows: Sequence[list[
     for row in rows:
         if row[2] in known_entries:
             await transaction.run(_ADD_REFERENCES, known_entries[row[2]][0], row[4])
+    for link in links:
+        await transaction.run(_ADD_ALIAS, *link)
     return [*known_entries.values(), *map(_entry, new_rows)]
 
 
 async def _stored_entries(
     transaction: Transaction, rows: Sequence[list[Value]]
 ) -> tuple[dict[Value, _Entry], set[Value]]:
-    """Map the hash of each row that is stored to its stored entry. Also return which ids of the rows are stored."""
-    first_ids, hashes = [row[0] for row in rows], [row[2] for row in rows if row[2] is not None]
+    """Map the hash of each row that is stored to its stored entry. Also return which ids of the rows with a hash are
+    stored."""
+    linked_rows = [row for row in rows if row[2] is not None]
+    first_ids, hashes = [row[0] for row in linked_rows], [row[2] for row in linked_rows]
     entries = await transaction.fetch(_find_statement(len(hashes), len(first_ids)), *hashes, *first_ids)
     wanted_hashes = set(hashes)
     known_entries: dict[Value, _Entry] = {
@@ -269,6 +317,10 @@ def _find_statement(hashes: int, first_ids: int) -> str:
     numbers = [f"${number}" for number in range(1, hashes + first_ids + 1)]
     # PostgreSQL refuses an empty list.
     return _FIND.format(hashes=", ".join(numbers[:hashes]) or "NULL", ids=", ".join(numbers[hashes:]) or "NULL")
+
+
+def _alias_row(label: str, domain_id: str) -> list[Value]:
+    return [_new_id(), label, None, ids.random_bytes(KEY_BYTES), 1, domain_id]
 
 
 def _entry(row: list[Value]) -> _Entry:
