@@ -1,7 +1,7 @@
 """The records service as `countersign serve records` runs it, and its floor: SQL by hand, without rights, masks or
 audit."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,8 +14,9 @@ from starlette.routing import Route
 from contenders.wanted import Wanted
 from countersign.cli.server import records_service
 from countersign.kernel import ids
+from countersign.kernel.database.joint_statements import Write, run_writes
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.port import Database
+from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.http.server import ASGIApp
 from countersign.records import app
 from countersign.records.audit.chain import Chain
@@ -60,7 +61,7 @@ async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
         await database.close()
         return
     if config.contender == "records-unaudited":
-        Chain.append = _nothing  # type: ignore[method-assign]
+        Chain.append = _only_writes  # type: ignore[method-assign]
     async with (
         app.opened(settings(config.data, config.database_url), "http://bench", is_loopback=True) as service,
         records_service.application(service, tends=False) as application,
@@ -68,8 +69,9 @@ async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
         yield application
 
 
-async def _nothing(*_: object) -> None:
-    """Do nothing, instead of appending to the audit."""
+async def _only_writes(chain: Chain, transaction: Transaction, _entry: object, writes: Sequence[Write] = ()) -> None:
+    """Write the record, and append nothing to the audit."""
+    await run_writes(transaction, chain.dialect, writes)
 
 
 def _record(row: Any) -> dict[str, Any]:

@@ -46,6 +46,41 @@ async def test_entries_of_one_transaction_are_appended_in_order_to_one_lane(data
     assert await faults(database) == ()
 
 
+async def test_the_writes_of_a_record_are_run_once_also_after_another_process_has_appended(
+    database: Database, chain: Chain
+):
+    async with database.transaction() as transaction:
+        await transaction.run("CREATE TABLE lead (id BIGINT PRIMARY KEY)")
+    other_chain = Chain(database.dialect, SECRET)
+
+    for number in range(6):
+        # Each append makes the head that the other chain has cached outdated.
+        async with database.transaction() as transaction:
+            write = ("INSERT INTO lead (id) VALUES ($1)", (number,))
+            await (chain, other_chain)[number % 2].append(transaction, entry(number), [write])
+
+    assert await database.fetch("SELECT id FROM lead ORDER BY id") == [(number,) for number in range(6)]
+    assert await database.fetch("SELECT at FROM audit_entry ORDER BY at") == [
+        (entry(number).at,) for number in range(6)
+    ]
+    assert await faults(database) == ()
+
+
+async def test_an_entry_whose_write_fails_is_not_appended(database: Database, chain: Chain):
+    async with database.transaction() as transaction:
+        await transaction.run("CREATE TABLE lead (id BIGINT PRIMARY KEY)")
+    await append_entries(database, chain, 1)
+
+    for _ in range(2):
+        with suppress(ConstraintViolation):
+            async with database.transaction() as transaction:
+                await chain.append(transaction, entry(2), [("INSERT INTO lead (id) VALUES ($1)", (7,))])
+
+    assert await database.fetch("SELECT id FROM lead") == [(7,)]
+    assert (await verify(database, SECRET)).entries == 2
+    assert await faults(database) == ()
+
+
 async def test_a_rolled_back_entry_leaves_no_gap(database: Database, chain: Chain):
     await append_entries(database, chain, 2)
 

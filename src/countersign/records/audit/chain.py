@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from countersign.kernel import clock, ids, telemetry
+from countersign.kernel.database.joint_statements import Write, run_writes, with_writes
 from countersign.kernel.database.port import Dialect, Row, Transaction
 from countersign.kernel.security import encryption
 
@@ -164,6 +165,7 @@ class Chain:
 
     def __init__(self, dialect: Dialect, secret: bytes) -> None:
         """Derive the key for the MACs of heads from `secret`, the database's secret."""
+        self.dialect: Dialect = dialect
         self._is_postgres = dialect == "postgres"
         self._lanes = LANES[dialect]
         self._signer = HeadSigner(secret)
@@ -196,8 +198,9 @@ class Chain:
         heads = [Head(lane, 0, NO_HASH) for lane in range(LANES["sqlite"], self._lanes)]
         await transaction.run_many(_ADD_HEAD, [(head.lane, 0, head.hash, self._signer.mac(head)) for head in heads])
 
-    async def append(self, transaction: Transaction, entry: ChainEntry) -> None:
-        """Append the entry to a lane in the transaction.
+    async def append(self, transaction: Transaction, entry: ChainEntry, writes: Sequence[Write] = ()) -> None:
+        """Append the entry to a lane in the transaction, after the statements `writes`, which write its record. On
+        PostgreSQL, all are one statement, if possible.
 
         A head without a valid MAC is logged as an error and never gets a valid MAC again. The service continues to
         work, and the verification of the audit reports the head.
@@ -206,11 +209,15 @@ class Chain:
             Unavailable: every lane was locked for too long.
             RuntimeError: the lanes are missing.
         """
+        if not self._is_postgres:
+            await run_writes(transaction, self.dialect, writes)
         entry_id = self._entry_ids.new_id()
         head = self._cached_head(transaction)
-        next_head = None if head is None else await self._extend(transaction, head, entry_id, entry)
+        next_head = None if head is None else await self._extend(transaction, head, entry_id, entry, writes)
         if next_head is None:
-            next_head = await self._extend(transaction, await self._lock_lane(transaction), entry_id, entry)
+            # The writes were run even if the lane has changed since its head was cached.
+            writes = writes if head is None else ()
+            next_head = await self._extend(transaction, await self._lock_lane(transaction), entry_id, entry, writes)
         if next_head is None:
             raise RuntimeError("a lane of the audit changed although this transaction has locked it")
         self._cache_head(transaction, next_head)
@@ -235,9 +242,11 @@ class Chain:
     def _release(self, locked_lane: _TransactionLane) -> None:
         self._cached[locked_lane.head.lane] = locked_lane.head
 
-    async def _extend(self, transaction: Transaction, head: Head, entry_id: str, entry: ChainEntry) -> Head | None:
-        """Append the entry after this head and return the new head. Return None if the lane has changed or is
-        locked."""
+    async def _extend(
+        self, transaction: Transaction, head: Head, entry_id: str, entry: ChainEntry, writes: Sequence[Write]
+    ) -> Head | None:
+        """Append the entry after this head and return the new head. Return None if the lane has changed or is locked.
+        On PostgreSQL, run the writes in both cases."""
         number = head.number + 1
         columns = (
             entry_id,
@@ -260,7 +269,8 @@ class Chain:
         next_head = Head(head.lane, number, entry_hash(head.hash, columns), head.is_sound)
         mac = self._signer.mac(next_head)
         if self._is_postgres:
-            return next_head if await transaction.run(_EXTEND, next_head.hash, *columns, mac, head.hash) else None
+            text, values = with_writes(_EXTEND, (next_head.hash, *columns, mac, head.hash), writes)
+            return next_head if await transaction.run(text, *values) else None
         if not await transaction.run(_MOVE, head.lane, number, next_head.hash, mac, head.hash):
             return None
         await transaction.run(_INSERT, next_head.hash, *columns)

@@ -17,6 +17,7 @@ from countersign.declare.model import computed, indirect_sources, out_of_range
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
+from countersign.kernel.database.joint_statements import Write, run_writes
 from countersign.records.access import sessions
 from countersign.records.access.people import folded
 from countersign.records.access.view import Rows
@@ -39,8 +40,7 @@ from countersign.records.masking.vault import NewAlias, PersonalValue, ValueKey
 from countersign.records.schema.checks import sum_columns, total_of
 from countersign.records.schema.snapshot import ALIASED
 
-_INSERT_CHANGE_OF = "INSERT INTO record_change (model, record_id, revision, fields) VALUES (${}, $1, ${}, $2)"
-_INSERT_CHANGE = _INSERT_CHANGE_OF.format(3, 4)
+_INSERT_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _DELETE_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
 _COMMENTS = "SELECT id FROM comment WHERE record = $2 AND model = $1 ORDER BY id"
 MAX_LITERALS = 1_000
@@ -106,17 +106,20 @@ async def insert(
     alias_keys |= await value_aliases.link_copied(run, model, record_id, field_inputs)
     value_ids = {name: value_key.id for name, value_key in value_keys.items()}
     bound_values = insert_values(model, record_id, values, value_ids, ALIASED if alias_keys else 0)
-    await run.transaction.run(insert_statement(model), *bound_values)
+    writes: list[Write] = [(insert_statement(model), bound_values)]
     aliases = value_aliases.by_field(run, alias_keys)
-    if await value_aliases.link_computed(run, model, record_id, field_inputs, values, {}):
+    if value_aliases.has_computed(model, values):
+        await run_writes(run.transaction, run.engine.dialect, writes)
+        writes = []
+        await value_aliases.link_computed(run, model, record_id, field_inputs, values, {})
         aliases = await value_aliases.of_record(run, model, record_id, value_keys)
-    await _after_write(run, model, record_id, values, {})
     changes = {
         name: [None, audit_copy(run, value, value_keys.get(name), aliases.get(name))]
         for name, value in values.items()
         if value is not None
     }
-    await record_audit(run, command, model, record_id, changes)
+    await record_audit(run, command, model, record_id, changes, writes)
+    await _after_write(run, model, record_id, values, {})
     return record_id
 
 
@@ -174,7 +177,10 @@ async def _update_own(
     value_keys, _ = await _take_value_ids(run, model, values, ids_before)
     personal = [name for name in personal_fields(model) if name in values]
     value_ids = {name: value_keys[name].id if name in value_keys else None for name in personal}
-    await _write(run, model, record, values, value_ids)
+    writes = _writes(run, model, record, values, value_ids)
+    if personal:
+        await run_writes(run.transaction, run.engine.dialect, writes)
+        writes = []
     aliases_before = await value_aliases.of_record(run, model, record.id, ids_before)
     await _replace_aliases(
         run, model, record.id, changed_inputs, values, ids_before=ids_before, aliases_before=aliases_before
@@ -187,8 +193,8 @@ async def _update_own(
         ]
         for name, value in values.items()
     }
+    await record_audit(run, command, model, record.id, changes, writes)
     await _after_write(run, model, record.id, {**record.values, **values}, record.values)
-    await record_audit(run, command, model, record.id, changes)
     return True
 
 
@@ -278,9 +284,14 @@ async def _delete_comments(run: Run, model: Declared, record_id: str, command: s
 
 
 async def record_audit(
-    run: Run, command: str, model: Declared | None, record_id: str | None, changes: dict[str, Any]
+    run: Run,
+    command: str,
+    model: Declared | None,
+    record_id: str | None,
+    changes: dict[str, Any],
+    writes: Sequence[Write] = (),
 ) -> None:
-    """Append an audit entry in the same transaction."""
+    """Append an audit entry in the same transaction, after the statements `writes`."""
     actor = run.actor
     entry = ChainEntry(
         at=clock.now(),
@@ -295,7 +306,7 @@ async def record_audit(
         plan_id=actor.plan_id,
         request_id=actor.request_id,
     )
-    await run.engine.chain.append(run.transaction, entry)
+    await run.engine.chain.append(run.transaction, entry, writes)
 
 
 def audit_copy(run: Run, value: Stored, key: ValueKey | None, by_domain: Mapping[str, int] | None = None) -> object:
@@ -342,25 +353,20 @@ async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, 
     return field_input.value_id != (record.value_ids[name] if row is None else row[0])
 
 
-async def _write(
+def _writes(
     run: Run,
     model: Declared,
     record: StoredRecord,
     values: Mapping[str, Stored],
     value_ids: Mapping[str, int | None],
-) -> None:
+) -> list[Write]:
+    """Return the statements that set these values and record the change."""
     bits = run.engine.records.bits[model.name]
     mask = sum(1 << bits[name] for name in values)
-    text, bound_values = update_statement(model, record.id, values, value_ids, mask)
-    change_values = (model.name, record.revision + 1)
-    if run.engine.dialect == "postgres":
-        # One statement saves a round trip.
-        model_place, revision_place = len(bound_values) + 1, len(bound_values) + 2
-        text = f"WITH change AS ({_INSERT_CHANGE_OF.format(model_place, revision_place)}) {text}"
-        await run.transaction.run(text, *bound_values, *change_values)
-        return
-    await run.transaction.run(text, *bound_values)
-    await run.transaction.run(_INSERT_CHANGE, record.id, mask, *change_values)
+    return [
+        update_statement(model, record.id, values, value_ids, mask),
+        (_INSERT_CHANGE, (model.name, record.id, record.revision + 1, mask)),
+    ]
 
 
 async def _take_value_ids(
@@ -605,5 +611,5 @@ async def _update_total(run: Run, total: Total, parent_id: str) -> None:
     values = {name: value for name, value in (values | recomputed).items() if value != record.values.get(name)}
     if values:
         require_in_range(run, parent, values)
-        await _write(run, parent, record, values, {})
+        await run_writes(run.transaction, run.engine.dialect, _writes(run, parent, record, values, {}))
         await _after_write(run, parent, record.id, {**record.values, **values}, record.values)

@@ -109,6 +109,20 @@ def by_field(run: Run, value_keys: Mapping[str, ValueKey]) -> Aliases:
     return {} if domain is None else {name: {domain.id: value_key.id} for name, value_key in value_keys.items()}
 
 
+def has_computed(model: Declared, values: Mapping[str, Stored]) -> bool:
+    """Return whether any of the values is in a computed field that may have aliases."""
+    return bool(_computed(model, values))
+
+
+def _computed(model: Declared, values: Mapping[str, Stored]) -> list[tuple[str, str]]:
+    """Return the computed fields with values that may have aliases, with their labels."""
+    return [
+        (name, field.personal)
+        for name, field in model.fields.items()
+        if field.computed and field.personal and field.linked and values.get(name) is not None
+    ]
+
+
 async def link_computed(
     run: Run,
     model: Declared,
@@ -116,28 +130,22 @@ async def link_computed(
     field_inputs: Mapping[str, FieldInput],
     values: Mapping[str, Stored],
     before_aliases: Aliases,
-) -> bool:
-    """Add aliases for the written computed fields whose sources have aliases. Return whether the record has any such
-    field. Without these aliases, a caller could write a
-    guess into a source, and an unchanged token of the computed field would confirm the guess.
+) -> None:
+    """Add aliases for the written computed fields whose sources have aliases. Without these aliases, a caller could
+    write a guess into a source, and an unchanged token of the computed field would confirm the guess.
 
     `before_aliases` are the previous aliases of the record. A domain that had an alias for a computed field gets one
     again: even after a change by another caller, the recomputed value may contain text that a caller of the domain
     wrote.
     """
-    computed = [
-        (name, field, field.personal)
-        for name, field in model.fields.items()
-        if field.computed and field.personal and field.linked and values.get(name) is not None
-    ]
+    computed = _computed(model, values)
     if not computed:
-        return False
+        return
     now = await of_record(run, model, record_id, model.fields)
-    for name, _, label in computed:
+    for name, label in computed:
         for domain_id in sorted(_domains_with_alias(run, model, name, field_inputs, before_aliases, now)):
             value_key = await run.engine.vault.create_alias_id(run.transaction, label, domain_id)
             await _add(run, model, record_id, name, domain_id, value_key)
-    return True
 
 
 def _domains_with_alias(
