@@ -157,11 +157,7 @@ async def update(
 async def _update_own(
     run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput], command: str
 ) -> bool:
-    changed_inputs = {
-        name: field_input
-        for name, field_input in field_inputs.items()
-        if await is_change(run, model, record, name, field_input)
-    }
+    changed_inputs = await _changed_inputs(run, model, record, field_inputs)
     values = _with_computed(
         run, model, record, {name: changed_input.stored for name, changed_input in changed_inputs.items()}
     )
@@ -196,6 +192,17 @@ async def _update_own(
     await record_audit(run, command, model, record.id, changes, writes)
     await _after_write(run, model, record.id, {**record.values, **values}, record.values)
     return True
+
+
+async def _changed_inputs(
+    run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput]
+) -> dict[str, FieldInput]:
+    """Return the inputs that change their values (see `is_change`)."""
+    return {
+        name: field_input
+        for name, field_input in field_inputs.items()
+        if await is_change(run, model, record, name, field_input)
+    }
 
 
 async def _replace_aliases(

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from countersign.kernel import ids
 from countersign.kernel.concurrency import CooperativeIterator
+from countersign.kernel.database.joint_statements import with_writes
 from countersign.kernel.database.port import Dialect, Reader, Transaction, Value
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.encryption import derive_key
@@ -56,9 +57,6 @@ _ALIASES = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 A
 _ALIASES_OF = "SELECT field, domain_id, value_id FROM pii_alias WHERE model = $1 AND record_id = $2"
 _DROP_ALIASES = "DELETE FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3"
 _ADD_ALIAS = "INSERT INTO pii_alias (model, record_id, field, domain_id, value_id) VALUES ($1, $2, $3, $4, $5)"
-_WITH_ALIASES = """
-WITH alias AS (INSERT INTO pii_alias (model, record_id, field, domain_id, value_id) VALUES {rows})
-"""
 
 
 class ValueKey(NamedTuple):
@@ -259,19 +257,11 @@ async def _insert(
     )
     text = _ADD_OR_REFERENCE.format(rows=", ".join(f"({group})" for group in groups))
     values = [value for row in rows for value in (*row, _second_id(row))]
-    if links:
-        text = _add_aliases(len(links), len(values)) + text
-        values += [value for link in links for value in link]
+    text, values = with_writes(text, values, [(_ADD_ALIAS, link) for link in links])
     entries = [(row[0], row[1], row[2]) for row in await transaction.fetch(text, *values)]
     if len(entries) != len(rows):
         raise Unavailable("Two values were given one id at the same moment; try again.")
     return entries
-
-
-def _add_aliases(count: int, start: int) -> str:
-    """Return the beginning of a statement that also inserts aliases. Their parameters follow the first `start`."""
-    groups = (", ".join(f"${start + 5 * row + column}" for column in range(1, 6)) for row in range(count))
-    return _WITH_ALIASES.format(rows=", ".join(f"({group})" for group in groups))
 
 
 async def _insert_with_one_writer(
