@@ -70,9 +70,10 @@ _ENGLISH = LetterText(
     body=(
         "{names}\n\nThe tables of these models no longer fit their module text, or can no longer be read. No one sees "
         "the models until an administrator has looked at them. The other models are served.\n\nThe log of the service, "
-        "and /readyz on the operator's port, name the reason of each. Compare the columns of the table with the "
-        "module text, write the new fingerprint into it, and start the service again:\n{url}\n\nYou get this e-mail "
-        "because you are an administrator. You can turn it off in the field Letters of your user account.\n"
+        "and /readyz on the operator's port, name the reason of each. `countersign connect diff` shows what has "
+        "changed in the tables, and `countersign connect accept` writes it into the module text. Then start the "
+        "service again:\n{url}\n\nYou get this e-mail because you are an administrator. You can turn it off in the "
+        "field Letters of your user account.\n"
     ),
 )
 _GERMAN = LetterText(
@@ -83,9 +84,9 @@ _GERMAN = LetterText(
         "{names}\n\nDie Tabellen dieser Modelle passen nicht mehr zu ihrem Modultext oder lassen sich nicht mehr "
         "lesen. Niemand sieht die Modelle, bis sie jemand von der Administration geprüft hat. Die übrigen Modelle "
         "stehen weiter zur Verfügung.\n\nDas Protokoll des Dienstes und /readyz am Port für den Betrieb nennen jeweils "
-        "den Grund. Vergleichen Sie die Spalten der Tabelle mit dem Modultext, tragen Sie dort den neuen Fingerabdruck "
-        "ein und starten Sie den Dienst neu:\n{url}\n\nSie erhalten diese E-Mail, weil Sie Administrator sind. Sie "
-        "können sie im Feld Letters Ihres Benutzerkontos abschalten.\n"
+        "den Grund. `countersign connect diff` zeigt, was sich an den Tabellen geändert hat, und `countersign connect "
+        "accept` trägt es in den Modultext ein. Starten Sie danach den Dienst neu:\n{url}\n\nSie erhalten diese "
+        "E-Mail, weil Sie Administrator sind. Sie können sie im Feld Letters Ihres Benutzerkontos abschalten.\n"
     ),
 )
 
