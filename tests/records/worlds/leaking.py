@@ -185,6 +185,7 @@ def guesses_are_confirmed(patch: pytest.MonkeyPatch) -> None:
         return None
 
     patch.setattr(value_aliases, "_alias_of", no_alias)
+    patch.setattr(value_aliases, "of_plain_texts", lambda *given: [])
 
 
 def _reaching_all(patch: pytest.MonkeyPatch, command: str) -> None:
