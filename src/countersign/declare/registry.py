@@ -56,6 +56,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         fields.on_delete_possible,
         tables.tables_are_named,
         tables.tables_have_their_commands,
+        tables.workflows_over_columns_are_valid,
         tables.columns_named_validly,
         tables.columns_are_valid,
         computed_fields.sources_are_fields,

@@ -1,6 +1,6 @@
 """Models with a table of an existing database that break a rule."""
 
-from countersign.declare import Field, Model, Moment, Money, Ref, Select, Table, Text, where
+from countersign.declare import Field, Model, Moment, Money, Move, Ref, Select, Table, Text, Workflow, where
 from countersign.declare.rules import tables
 from countersign.declare.rules.declarations import Rule
 from tests.declare.planting import BrokenModules, model, models_case
@@ -26,6 +26,25 @@ def computed(title: str) -> str:
     return title
 
 
+STATE = Select("new", "done", unknown="other")
+WRITTEN = Table("plant", key="id", writable=True)
+
+
+def workflow_case(
+    place: str,
+    remedy: str,
+    state: Select = STATE,
+    *,
+    move: Move | None = None,
+    rule: Rule = tables.workflows_over_columns_are_valid,
+    table: Table = WRITTEN,
+) -> BrokenModules:
+    """Return a case of a workflow over a column."""
+    workflow = Workflow("state", finish=move or Move("new", to="done"))
+    attributes: dict[str, Field | Workflow] = {"title": Text(), "state": state, "workflow": workflow}
+    return models_case(rule, place, remedy, model("Plant", attributes, table=table))
+
+
 LOCKED = model("Plant", {"title": Text()}, table=Table("plant", key="id"), locked=(where("title", is_null=True),))
 WRITABLE = model("Plant", {"title": Text()}, table=Table("plant", key="id"), commands=("get", "update"))
 BED = model("Bed", {"title": Text()})
@@ -37,7 +56,12 @@ CASES: list[BrokenModules] = [
     table_case("different columns", Table("plant", key=())),
     table_case("different columns", Table("plant", key=("a", "a"))),
     models_case(tables.tables_have_their_commands, "plant.commands", "name some of get, list", WRITABLE),
-    models_case(tables.tables_have_their_commands, "plant", "take workflow, locks", LOCKED),
+    models_case(tables.tables_have_their_commands, "plant", "take locks, rules", LOCKED),
+    workflow_case("plant", "writable=True", rule=tables.tables_have_their_commands, table=Table("plant", key="id")),
+    workflow_case("plant.state", "unknown=", Select("new", "done")),
+    workflow_case("plant.state", "not the first", Select("new", unknown="new")),
+    workflow_case("plant.finish", "stands for all other values", Select("new", "done", unknown="new")),
+    workflow_case("plant.finish", "has no effect", move=Move("new", to="done", reads=("plant",))),
     models_case(
         tables.tables_have_their_commands,
         "plant.a",

@@ -8,6 +8,7 @@ from countersign.declare.fields.kinds import Moment, Money, Ref, Select
 from countersign.declare.model import Declared, table_commands
 from countersign.declare.rules.declarations import Declarations, member_error, model_error
 from countersign.declare.table import Table, relation_names
+from countersign.declare.workflow import Move
 
 MAX_SCALE = 4
 
@@ -61,14 +62,39 @@ def _writing_errors(model: Declared, table: Table) -> Iterator[str]:
         if name not in known_commands:
             text = f"a model with this table has no command {name}: name some of {', '.join(known_commands)}"
             yield member_error(model, "commands", text)
-    if any((model.workflow, model.locked, model.locked_with, model.rules, model.needs_approval)):
-        text = "a model with a table has no workflow and no rules: take workflow, locks, rules and approvals out"
-        yield model_error(model, text)
+    if any((model.locked, model.locked_with, model.rules, model.needs_approval)):
+        yield model_error(model, "a model with a table has no rules: take locks, rules and approvals out")
+    if model.workflow is not None and not table.writable:
+        yield model_error(model, "a workflow needs a table with writable=True: add it, or take the workflow out")
     for field in model.fields.values():
         if table.version in field.table_columns:
             yield member_error(model, field.name, "its column counts versions, so callers cannot set it: take it out")
         if field.computed is not None or field.sum_of is not None:
             yield member_error(model, field.name, "a model with a table has no computed fields: take it out")
+
+
+def workflows_over_columns_are_valid(declarations: Declarations) -> Iterator[str]:
+    """Require that the state field of a workflow of a model with a table has an option for the states that other
+    applications write and no action begins or ends in, and that actions do nothing that needs tables of our own."""
+    for model in declarations.models.values():
+        field = None if model.workflow is None else model.fields.get(model.workflow.field)
+        if model.table is None or model.workflow is None or not isinstance(field, Select):
+            continue
+        if not field.unknown or field.options[0] == field.unknown:
+            text = 'other applications may write other states: add unknown="…" with an option that is not the first'
+            yield member_error(model, field.name, text)
+        for move in model.workflow.moves.values():
+            text = _move_error(move, field)
+            if text is not None:
+                yield member_error(model, move.name, text)
+
+
+def _move_error(move: Move, field: Select) -> str | None:
+    if field.unknown and field.unknown in (*move.sources, move.to):
+        return f"{field.unknown!r} stands for all other values of the column: take it out of the action"
+    if move.effect is not None or move.rules or move.needs_records or move.reads:
+        return "an action over a column has no effect, rules, needs_records and reads: take them out"
+    return None
 
 
 def columns_named_validly(declarations: Declarations) -> Iterator[str]:

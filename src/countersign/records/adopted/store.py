@@ -44,7 +44,11 @@ def adopted_models(registry: Registry) -> dict[str, Declared]:
 def _narrowed(view: ModelView, *, is_read_only: bool) -> ModelView:
     if is_read_only:
         return replace(view, commands=view.commands & _READING)
-    return replace(view, writable=frozenset(name for name in view.writable if view.fields.get(name) == "clear"))
+    workflow = view.model.workflow
+    moves = () if workflow is None else workflow.moves.values()
+    masked = {each.name for each in moves if any(view.fields.get(name) == "masked" for name in each.accepted_fields)}
+    clear = frozenset(name for name in view.writable if view.fields.get(name) == "clear")
+    return replace(view, writable=clear, commands=view.commands - masked)
 
 
 async def open_adopted(registry: Registry, url: str, read_deadline_s: float) -> ExistingDatabase:
@@ -312,8 +316,8 @@ class AdoptedStore:
     def narrowed(self, caller: Caller) -> Caller:
         """Return the caller without the models whose policies need a value that it does not have, and without the
         commands and fields that it cannot write. No caller writes a database without our own tables. Agents cannot
-        propose values for masked fields, and people who see tokens only read, because the rules of the database could
-        tell them about a value that they do not see."""
+        propose values for masked fields, also not as inputs of actions, and people who see tokens only read, because
+        the rules of the database could tell them about a value that they do not see."""
         caller = self._sessions.narrowed(caller)
         is_read_only = self._writer is None or (caller.domain is not None and not caller.is_agent)
         models = {

@@ -18,6 +18,7 @@ from countersign.records.access.visibility import Commands
 from countersign.records.approvals import rights
 from countersign.records.base_models import RULING
 from countersign.records.commands import dependents, preconditions, record_writer, select, workflow
+from countersign.records.commands.command import is_writing
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.prepared_command import PlannedCommand, PreparedCommand
 from countersign.records.commands.run import Run
@@ -136,12 +137,14 @@ async def _is_refused(run: Run, prepared_command: PreparedCommand) -> bool:
 
 def is_declared(registry: Registry, model: str, command: str) -> bool:
     """Return whether agents can only propose the command and no setting can change this. This applies to actions that
-    are declared so, to every `delete`, and to creating and updating records that define access rights or that are
-    rows of a connected table."""
-    is_ruling = model in RULING or registry.models[model].table is not None
-    if command == "delete" or (is_ruling and command in ("create", "update")):
+    are declared so, to every `delete`, to creating and updating records that define access rights, and to every writing
+    command on rows of a connected table."""
+    declared = registry.models[model]
+    if command == "delete" or (model in RULING and command in ("create", "update")):
         return True
-    workflow = registry.models[model].workflow
+    if declared.table is not None:
+        return is_writing(declared, command)
+    workflow = declared.workflow
     return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval is True
 
 

@@ -365,7 +365,7 @@ def _require_state(model: Declared, view: ModelView | None, record: StoredRecord
     state_field = "" if model.workflow is None else model.workflow.field
     now = record.values[state_field]
     if now not in move.sources:
-        reason = f": {state_field} is {now}" if view is not None and view.sees_in_clear(state_field) else ""
+        reason = f": {state_field} is {now or 'empty'}" if view is not None and view.sees_in_clear(state_field) else ""
         raise BadInput(f"{model.name}.{move.name} is not allowed in this state{reason}")
 
 
@@ -467,7 +467,7 @@ async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand
         if now != target:
             move = workflow.between(str(now), str(target))
             if move is None or move.name not in view.commands:
-                raise BadInput(f"no action leads {view.model.name}.{workflow.field} from {now} to {target}")
+                raise BadInput(f"no action leads {view.model.name}.{workflow.field} from {now or 'empty'} to {target}")
             return await _check_state_change(run, view, record, move, body)
     preconditions.require_within_rows(view, "update", _values_after(record, changed_inputs), record.id)
     await proposal_checks.require_changeable(run, view, record, changed_inputs, f"{view.model.name}.update")
