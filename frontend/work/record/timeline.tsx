@@ -25,6 +25,8 @@ export interface HistoryEntry {
   by: string | null;
   agent: string | null;
   changes: Record<string, [unknown, unknown]>;
+  /** The change was not made through Countersign, and happened between this time and `at`. */
+  since?: string;
 }
 
 /** The loaded items of a record's timeline, newest first. */
@@ -137,11 +139,12 @@ function TimelineEvent({ meta, model, entry }: { meta: Meta; model: Model; entry
       {entry.agent === null ? <Avatar name={entry.by ?? "–"} /> : <AgentAvatar />}
       <div>
         <p>
-          <strong>{entry.agent ?? entry.by ?? t("history.someone")}</strong>
+          <strong>{entry.since === undefined ? (entry.agent ?? entry.by ?? t("history.someone")) : t("history.outside")}</strong>
           {entry.agent !== null && entry.by !== null && ` ${t("history.for", { name: entry.by })}`} {eventText(model, entry)}{" "}
           <time class="quiet" dateTime={entry.at} title={dateTime(entry.at)}>
             {eventTime(entry.at)}
           </time>
+          {entry.since !== undefined && <span class="quiet"> {t("history.since", { time: dateTime(entry.since) })}</span>}
         </p>
         {areChangesInline ? (
           changes.map(
@@ -193,6 +196,7 @@ function eventText(model: Model, { command, changes }: HistoryEntry): string {
     case `${model.name}.create`:
       return t("history.did.create", { model: noun });
     case `${model.name}.update`:
+    case "outside.change":
       return names.length === 1 && label ? t("history.did.field", { field: label }) : t("history.did.fields", { n: number(names.length) });
     default:
       return t("history.did.action", { action: model.actions.find((action) => action.id === command)?.label ?? command });

@@ -10,8 +10,9 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.view import Caller, ModelView, Rows, View
-from countersign.records.commands import crud, mask_output, unmask_input
+from countersign.records.commands import crud, mask_output, outside_changes, unmask_input
 from countersign.records.commands.errors import refuse_unknown_keys
+from countersign.records.commands.outside_changes import OutsideChange
 from countersign.records.commands.queries import DelegatedParameters, Parameters, Scope, any_of
 from countersign.records.commands.run import Body, Run
 from countersign.records.masking import placeholder_tokens
@@ -109,13 +110,18 @@ ChangeRenderer: TypeAlias = Callable[
 
 
 class HistoryEntry(msgspec.Struct):
-    """One change of the record. `by` is the name of the user, or None if the caller does not see that user."""
+    """One change of the record. `by` is the name of the user, or None if the caller does not see that user.
+
+    The command `outside.change` is a change of a connected record that was not made through Countersign. It was noticed
+    at `at` and happened after `since`.
+    """
 
     at: str
     command: str
     by: str | None
     agent: str | None
     changes: dict[str, list[object]]
+    since: str | msgspec.UnsetType = msgspec.UNSET
 
 
 async def history(run: Run, model: str, body: Body, render: ChangeRenderer) -> list[HistoryEntry]:
@@ -129,17 +135,35 @@ async def history(run: Run, model: str, body: Body, render: ChangeRenderer) -> l
     view = run.view_of(model)
     rows = await run.reader.fetch(_ENTRIES, str(body["id"]), model)
     names = await _names(run, rows)
-    entries: list[HistoryEntry] = []
-    for changed_at, command, username, agent, changes, user_id in rows:
-        visible_changes = await render(run, view, msgspec.json.decode(changes))
+    outside = await _outside_changes(run, view, str(body["id"]), rows)
+    entries = [outside[0]] if outside[0] is not None else []
+    for (changed_at, command, username, agent, changes, user_id), before in zip(rows, outside[1:], strict=True):
+        by, by_agent = names(user_id, username), names(None, agent)
+        entries.append(HistoryEntry(clock.rfc3339(changed_at), command, by, by_agent, msgspec.json.decode(changes)))
+        entries += [] if before is None else [before]
+    visible_entries: list[HistoryEntry] = []
+    for entry in entries:
+        entry.changes = await render(run, view, entry.changes)
         # Apply the limit after filtering: otherwise hidden changes would displace visible ones.
-        if visible_changes and len(entries) < MAX_ENTRIES:
-            entries.append(
-                HistoryEntry(
-                    clock.rfc3339(changed_at), command, names(user_id, username), names(None, agent), visible_changes
-                )
-            )
-    return entries
+        if entry.changes and len(visible_entries) < MAX_ENTRIES:
+            visible_entries.append(entry)
+    return visible_entries
+
+
+async def _outside_changes(
+    run: Run, view: ModelView, record_id: str, rows: Sequence[Row]
+) -> Sequence[HistoryEntry | None]:
+    """Return the change since the newest row that was not made through Countersign, and the one before each row."""
+    if view.model.table is None:
+        return [None] * (len(rows) + 1)
+    known = [(row[0], msgspec.json.decode(row[4])) for row in reversed(rows)]
+    found = await outside_changes.find(run, view.model, record_id, known)
+    return [None if each is None else _outside(each) for each in reversed(found)]
+
+
+def _outside(change: OutsideChange) -> HistoryEntry:
+    since, noticed_at = clock.rfc3339(change.since), clock.rfc3339(change.noticed_at)
+    return HistoryEntry(noticed_at, outside_changes.COMMAND, None, None, dict(change.changes), since)
 
 
 async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | None], str | None]:

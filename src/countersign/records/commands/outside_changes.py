@@ -1,0 +1,102 @@
+"""Finds changes of a connected record that were not made through Countersign.
+
+The audit entries of a record contain the values that it had before and after each change. If a value differs from the
+one that the last entry left, another application or a trigger has changed it in between. Neither who nor when is known.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from countersign.declare import Declared, Select
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.records.commands import record_writer
+from countersign.records.commands.run import Run
+
+COMMAND = "outside.change"
+
+Changes: TypeAlias = Mapping[str, list[object]]
+"""Maps each changed field to the copies of its value before and after the change."""
+
+
+class OutsideChange(NamedTuple):
+    """A change that was noticed at `noticed_at`, and happened after `since`."""
+
+    since: Instant
+    noticed_at: Instant
+    changes: Changes
+
+
+class _Copy(msgspec.Struct):
+    """The copy of a personal value: its id and its encrypted text."""
+
+    value: int
+    sealed: str = ""
+
+
+class _Known(NamedTuple):
+    """The copy of the value that an audit entry left."""
+
+    copy: object
+    at: Instant
+
+
+async def find(
+    run: Run, model: Declared, record_id: str, entries: Sequence[tuple[Instant, Changes]]
+) -> list[OutsideChange | None]:
+    """Return the change before each entry, and last the one since the newest entry: None if no change is known.
+    `entries` are the audit entries of the record, the oldest first."""
+    named = [(at, {model.present_name(name): pair for name, pair in changes.items()}) for at, changes in entries]
+    names = sorted({name for _, changes in named for name in changes} & model.fields.keys())
+    async with run.writing() as write_run:
+        record = await record_writer.find(write_run, model, None, record_id, locks=False)
+        current = await record_writer.audit_copies(write_run, model.name, record, names)
+        seen = [*named, (clock.now(), {name: [copy, copy] for name, copy in current.items()})]
+        return await _between(write_run, model, seen)
+
+
+async def _between(
+    run: Run, model: Declared, entries: Sequence[tuple[Instant, Changes]]
+) -> list[OutsideChange | None]:
+    keys = await _keys(run, [copy for _, changes in entries for pair in changes.values() for copy in pair])
+    known: dict[str, _Known] = {}
+    found: list[OutsideChange | None] = []
+    for at, changes in entries:
+        pairs = {name: (known[name].copy, pair[0]) for name, pair in changes.items() if name in known}
+        gap = {name: list(pair) for name, pair in pairs.items() if _is_other(run, model, name, pair, keys)}
+        found.append(_outside_change(known, at, gap))
+        known |= {name: _Known(pair[1], at) for name, pair in changes.items()}
+    return found
+
+
+def _outside_change(known: Mapping[str, _Known], at: Instant, gap: Changes) -> OutsideChange | None:
+    return OutsideChange(min(known[name].at for name in gap), at, gap) if gap else None
+
+
+async def _keys(run: Run, copies: Sequence[object]) -> Mapping[int, bytes]:
+    value_ids = {msgspec.convert(each, _Copy).value for each in copies if isinstance(each, dict)}
+    return await run.engine.vault.keys(run.reader, sorted(value_ids))
+
+
+def _is_other(
+    run: Run, model: Declared, name: str, copies: tuple[object, object], keys: Mapping[int, bytes]
+) -> bool:
+    """Return whether two copies certainly have different values. A value that was erased, or that was written when the
+    field was declared in another way, cannot be compared."""
+    if None in copies:
+        return copies[0] != copies[1]
+    before, now = (_text(run, each, keys) for each in copies)
+    field = model.fields[name]
+    is_known = not isinstance(field, Select) or before in field.options
+    return before is not None and now is not None and before != now and is_known
+
+
+def _text(run: Run, copy: object, keys: Mapping[int, bytes]) -> object:
+    """Return the value of a copy, or None if it was erased."""
+    if not isinstance(copy, dict):
+        return copy
+    sealed = msgspec.convert(copy, _Copy)
+    key = keys.get(sealed.value)
+    return run.engine.vault.unseal(key, sealed.sealed) if key is not None and sealed.sealed else None
