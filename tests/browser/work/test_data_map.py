@@ -166,11 +166,13 @@ async def test_fields_are_decided_on_with_the_keyboard_alone(browser: Browser, c
         await expect(row_of(page, "remark").get_by_role("button").first).to_be_focused()
         await page.keyboard.press("k")
         await page.keyboard.press("Enter")
+        await expect(page.locator("#decide-reason")).to_be_focused()
         await page.keyboard.type(REASON)
         await page.keyboard.press("Escape")
         await expect(page.locator("dialog[open]")).to_have_count(0)
         await expect(row_of(page, "hobby").get_by_role("button").first).to_be_focused()
         await page.keyboard.press("Enter")
+        await expect(page.locator("#decide-reason")).to_be_focused()
         await page.keyboard.type(REASON)
         await page.keyboard.press("Enter")
 
