@@ -304,3 +304,20 @@ def test_a_connection_that_was_closed_meanwhile_is_a_service_that_stops(path: Pa
 
     with pytest.raises(Unavailable, match="is stopping"):
         sqlite_connection.fetch(connection, "SELECT 1", ())
+
+
+async def test_a_log_is_copied_to_the_file_and_begun_again_at_its_limit(database: SqliteDatabase, path: Path) -> None:
+    log = path.with_name(path.name + "-wal")
+    page = "x" * sqlite_connection.PAGE_BYTES
+    async with database.transaction() as transaction:
+        await transaction.run("CREATE TABLE page (text TEXT)")
+    sizes: list[int] = []
+    for _ in range(12):
+        async with database.transaction() as transaction:
+            await transaction.run_many("INSERT INTO page (text) VALUES ($1)", [(page,)] * 1_000)
+        sizes.append(log.stat().st_size // sqlite_connection.PAGE_BYTES)
+
+    # Each commit adds more than a thousand pages, until one passes the limit.
+    assert sizes[1] < sqlite_connection.CHECKPOINT_PAGES
+    assert sqlite_connection.CHECKPOINT_PAGES <= max(sizes) < 2 * sqlite_connection.CHECKPOINT_PAGES
+    assert await database.fetch_one("SELECT count(1) FROM page") == (12_000,)

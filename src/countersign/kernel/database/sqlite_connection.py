@@ -31,6 +31,9 @@ PAGE_BYTES = 4096
 PAGES_PER_STEP = 4096
 MMAP_BYTES = 2 * 1024 * 1024 * 1024
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
+CHECKPOINT_PAGES = 4000
+"""A commit copies the pages of the log to the file once the log has this many pages (16 MiB). A page that many commits
+change is copied once."""
 
 # Matches a placeholder with its number, or text that contains none: a literal, a quoted name, a comment, or a name with
 # a dollar sign.
@@ -128,15 +131,6 @@ class Connection(Protocol):
         """Call `callable` every `nsteps` steps. If it returns True, the statement is interrupted."""
         ...
 
-    def set_wal_hook(self, callable: Callable[[object, str, int], int] | None) -> None:
-        """Call `callable` after each commit, with the number of pages in the write-ahead log as its last argument. It
-        returns 0. It replaces the checkpoints that SQLite runs itself."""
-        ...
-
-    def wal_checkpoint(self, dbname: str | None = None, mode: int = 0) -> tuple[int, int]:
-        """Run a checkpoint. Return the number of pages in the log, and how many of them are in the file."""
-        ...
-
     def close(self, force: bool = False) -> None:
         """Close the connection; with `force` even after an error."""
         ...
@@ -171,6 +165,8 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
         connection.pragma("temp_store", "MEMORY")
         if use == "read":
             connection.pragma("query_only", "ON")
+        else:
+            connection.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
         if use == "write" and max_bytes:
             connection.pragma("max_page_count", max(1, max_bytes // PAGE_BYTES))
     except apsw.Error as error:

@@ -16,7 +16,6 @@ from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import ConnectedSession, Row, Value
-from countersign.kernel.database.sqlite_checkpoints import Checkpoints
 from countersign.kernel.errors import Refused, StorageFull, Unavailable
 
 T = TypeVar("T")
@@ -128,8 +127,9 @@ class SqliteWriter:
         self._connection = sqlite.connect(path, use="write", max_bytes=max_bytes)
         self._connection.set_busy_timeout(0)
         sqlite.empty_log(self._connection)
-        self._checkpoints = Checkpoints(path, self._connection)
         self._thread = ThreadPoolExecutor(1, "sqlite-writer")
+        # Start the thread now. If it could not be started for a COMMIT, the transaction would stay open.
+        self._thread.submit(int).result()
         self._using = threading.Lock()
         self._turn = asyncio.Lock()
         self._holder: asyncio.Task[object] | None = None
@@ -332,7 +332,6 @@ class SqliteWriter:
             async with self._turn:
                 # A transaction that waited for another process may have begun a last group.
                 if self._group is None:
-                    await self.in_thread(self._checkpoints.close)
                     await self.in_thread(self._connection.close)
                     is_closed = True
         self._thread.shutdown(wait=True)
