@@ -1,6 +1,7 @@
 """Totals and computed numbers stay within the range that every JSON client represents exactly, and never overflow in
 the database."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from countersign.declare import Model, Money, Number, Ref
 from countersign.kernel import ids
+from countersign.records.audit.chain import LANES
 from countersign.records.commands.errors import BadInput
 from tests.records import inside
 from tests.records.inside import InProcessService
@@ -121,3 +123,24 @@ async def test_payments_are_refused_if_the_total_would_exceed_the_largest_amount
     assert "invoice.paid_minor" in imported["errors"][0]["error"]
 
     assert (await office.value("carol", "invoice.get", id=invoice["id"]))["paid_minor"] == LARGEST
+
+
+async def test_a_write_that_waits_for_a_record_locks_no_lane_of_the_audit(postgres_url: str, tmp_path: Path) -> None:
+    async with inside.open_service(postgres_url, tmp_path, Box, Purse, Coin) as safe:
+        root = safe.administrator()
+        purse = (await safe.value(root, "purse", "create"))["id"]
+        # From now on, the head of a lane is known.
+        coin = await safe.value(root, "coin", "create", amount_minor=1)
+        calls = [("create", {"amount_minor": 1, "purse": purse}), ("update", {"id": coin["id"], "purse": purse})]
+
+        for command, values in calls:
+            async with safe.service.records.database.transaction() as transaction:
+                await transaction.run("SELECT id FROM purse WHERE id = $1 FOR UPDATE", purse)
+                call = asyncio.create_task(safe.value(root, "coin", command, **values))
+                while await safe.rows("SELECT 1 FROM pg_locks WHERE NOT granted") == []:
+                    await asyncio.sleep(0.005)
+
+                free_lanes = await transaction.fetch("SELECT lane FROM audit_lane FOR UPDATE SKIP LOCKED")
+            await call
+
+            assert len(free_lanes) == LANES["postgres"]

@@ -108,9 +108,11 @@ async def insert(
     bound_values = insert_values(model, record_id, values, value_ids, ALIASED if alias_keys else 0)
     writes: list[Write] = [(insert_statement(model), bound_values)]
     aliases = value_aliases.by_field(run, alias_keys)
-    if value_aliases.has_computed(model, values):
+    has_computed = value_aliases.has_computed(model, values)
+    if has_computed or _waits(run, model, values):
         await run_writes(run.transaction, run.engine.dialect, writes)
         writes = []
+    if has_computed:
         await value_aliases.link_computed(run, model, record_id, field_inputs, values, {})
         aliases = await value_aliases.of_record(run, model, record_id, value_keys)
     changes = {
@@ -118,8 +120,8 @@ async def insert(
         for name, value in values.items()
         if value is not None
     }
-    await record_audit(run, command, model, record_id, changes, writes)
     await _after_write(run, model, record_id, values, {})
+    await record_audit(run, command, model, record_id, changes, writes)
     return record_id
 
 
@@ -174,7 +176,7 @@ async def _update_own(
     personal = [name for name in personal_fields(model) if name in values]
     value_ids = {name: value_keys[name].id if name in value_keys else None for name in personal}
     writes = _writes(run, model, record, values, value_ids)
-    if personal:
+    if personal or _waits(run, model, values):
         await run_writes(run.transaction, run.engine.dialect, writes)
         writes = []
     aliases_before = await value_aliases.of_record(run, model, record.id, ids_before)
@@ -189,8 +191,8 @@ async def _update_own(
         ]
         for name, value in values.items()
     }
-    await record_audit(run, command, model, record.id, changes, writes)
     await _after_write(run, model, record.id, {**record.values, **values}, record.values)
+    await record_audit(run, command, model, record.id, changes, writes)
     return True
 
 
@@ -374,6 +376,19 @@ def _writes(
         update_statement(model, record.id, values, value_ids, mask),
         (_INSERT_CHANGE, (model.name, record.id, record.revision + 1, mask)),
     ]
+
+
+def _waits(run: Run, model: Declared, values: Mapping[str, Stored]) -> bool:
+    """Return whether writing these values may wait for a concurrent transaction: the one that has locked the record of
+    a ref or of a total, or the one that writes the same unique value.
+
+    Such a write must not be one statement with its audit entry, which locks a lane of the audit. Otherwise, writes that
+    wait could lock all lanes, and every other write would wait for them, also the write that they wait for.
+    """
+    return bool(run.engine.registry.totals[model.name]) or any(
+        value is not None and (isinstance(model.fields[name], Ref) or model.fields[name].unique)
+        for name, value in values.items()
+    )
 
 
 async def _take_value_ids(
