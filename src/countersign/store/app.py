@@ -109,7 +109,7 @@ async def open_store(settings: Settings, root_url: str, *, is_loopback: bool) ->
             yield store
         finally:
             try:
-                await _record_uses(store)
+                await record_uses(store)
             except Refused as refused:
                 # A full or failed disk must not prevent the stop.
                 telemetry.logger("store").warning(
@@ -200,13 +200,21 @@ async def maintained(store: Store) -> AsyncGenerator[None]:
         yield
 
 
+@asynccontextmanager
+async def recording_uses(store: Store) -> AsyncGenerator[None]:
+    """Record the last uses every few minutes during the block. Each worker needs this, because it records only what it
+    has seen itself."""
+    async with periodic(lambda: record_uses(store), every_s=COLLECT_EVERY_S):
+        yield
+
+
 async def run_maintenance(store: Store) -> None:
     """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records, sessions, external codes
     and tokens, mailed links, registrations, dynamic OAuth clients, keys, webhook deliveries and data sets of the
     sandbox; count redemptions by day and rank products by downloads; record the last uses of agents, keys and
     sessions."""
     # Record the uses first, so that no recently used key is removed.
-    await _record_uses(store)
+    await record_uses(store)
     await chunk_gc.sweep(store)
     await blob_gc.collect(store)
     await codes.collect_abandoned(store)
@@ -241,9 +249,10 @@ async def end_all_access(transaction: Transaction, master: MasterKey) -> None:
     await consents.revoke_all(transaction)
 
 
-async def _record_uses(store: Store) -> None:
+async def record_uses(store: Store) -> None:
     """Record the last uses of agents, clients, keys and sessions that this worker has seen."""
-    last_uses = store.uses.take()
+    # Workers record uses of the same sessions at the same time, and lock their rows in the same order.
+    last_uses = dict(sorted(store.uses.take().items()))
     if last_uses:
         async with store.database.transaction() as transaction:
             await registrations.record_uses(transaction, last_uses)

@@ -1,5 +1,7 @@
 """/me/sessions: where a person is signed in, and the end of a session on every worker."""
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -10,7 +12,7 @@ from countersign.kernel.security import passwords, secrets
 from countersign.store import app as distribution
 from countersign.store.auth import people, queries
 from countersign.store.auth.devices import Device, device_of
-from countersign.store.context import Store
+from countersign.store.context import LastUses, Store
 from tests.store.world import World
 
 ROOT = "http://127.0.0.1:8480"
@@ -180,6 +182,37 @@ async def test_the_last_use_is_written_once_an_hour_at_most(world: World) -> Non
         stored_values.append((row[0] - start) // (60 * clock.SECOND))
 
     assert stored_values == [0, 0, 61, 61]
+
+
+async def test_each_worker_records_the_uses_that_it_has_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distribution, "COLLECT_EVERY_S", 0.01)
+    token = await token_of(world, await sign_in(world))
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE session SET seen_at = 0")
+    await world.call("GET", "/library", token)
+
+    async with distribution.recording_uses(world.store), asyncio.timeout(10):
+        while await world.store.database.fetch_one("SELECT 1 FROM session WHERE seen_at = 0") is not None:
+            await asyncio.sleep(0.01)
+
+
+async def test_workers_record_uses_of_the_same_sessions_at_the_same_time(world: World) -> None:
+    person = await queries.person_with_email(world.store.database, "ann@example.com")
+    assert person is not None
+    now = clock.now()
+    hashes = [secrets.digest(str(number)) for number in range(300)]
+    rows = [(token_hash, person.id, now, clock.later(now, seconds=60), None, None) for token_hash in hashes]
+    async with world.store.database.transaction() as transaction:
+        await transaction.run_many(queries.INSERT_SESSION, rows)
+        await transaction.run("UPDATE session SET seen_at = 0")
+    other_worker = replace(world.store, uses=LastUses())
+    for store, token_hashes in ((world.store, hashes), (other_worker, reversed(hashes))):
+        for token_hash in token_hashes:
+            store.uses.note(queries.SESSION_PREFIX + token_hash.hex())
+
+    await asyncio.gather(*map(distribution.record_uses, (world.store, other_worker)))
+
+    assert await world.store.database.fetch("SELECT 1 FROM session WHERE seen_at = 0") == []
 
 
 async def test_a_session_of_an_earlier_version_has_no_device(world: World) -> None:

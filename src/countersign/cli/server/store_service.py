@@ -46,6 +46,7 @@ async def application(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
             await stack.enter_async_context(lifespan.sole_node(store.settings))
             await stack.enter_async_context(app.maintained(store))
             await stack.enter_async_context(worker.background_workers(store))
+        await stack.enter_async_context(app.recording_uses(store))
         workers = worker.COMMAND if store.settings.job_workers else ()
         front = app.create(store, workers=workers)
         stack.push_async_callback(front.close)
