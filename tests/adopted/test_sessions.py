@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from countersign.declare import DeclarationError, Model, Module
+from countersign.declare import DeclarationError, Grant, Model, Module
 from countersign.declare.registry import Registry
 from countersign.kernel.database.open import open_database, open_existing
 from countersign.kernel.database.port import ConnectedSession
@@ -19,6 +19,11 @@ from countersign.kernel.security.encryption import MemoryCipher
 from countersign.records import base_models
 from countersign.records.access.view import Caller
 from countersign.records.adopted import store
+from countersign.records.approvals import decisions, rights
+from countersign.records.approvals.proposals import Proposal
+from countersign.records.commands import audit_history, page_models
+from countersign.records.commands.errors import BadInput
+from countersign.records.dispatch import require_command
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
 from tests.declare.planting import model
 from tests.servers.postgres import Cluster
@@ -124,6 +129,69 @@ async def test_writes_have_the_values_of_the_caller(shop: Shop) -> None:
     assert (await shop.inside.value(south, "customer", "update", id=zoe["id"], visits=1))["visits"] == 1
     created = "SELECT DISTINCT first_name, tenant, account FROM customer WHERE customer_id > 3 ORDER BY 2"
     assert _rows(shop, created) == [("Mia 1", 1, "account 1"), ("Mia 2", 2, "account 2")]
+
+
+@pytest.mark.parametrize("shop", ["own tables in the same database"], indirect=True)
+async def test_what_is_kept_about_rows_that_a_policy_hides_is_hidden(shop: Shop) -> None:
+    north, south = await _person(shop, 1), await _person(shop, 2)
+    (zoe,) = await shop.inside.value(south, "customer", "list")
+    await shop.inside.value(south, "customer", "update", id=zoe["id"], visits=41)
+    await shop.inside.value(south, "comment", "create", model="customer", record=zoe["id"], text="calls back")
+    await _proposed(shop, zoe["id"])
+
+    entries = await shop.inside.value(north, "audit_entry", "list")
+    assert [each["command"] for each in entries] == ["user.create"]
+    assert await shop.inside.value(north, "comment", "list") == []
+    assert await shop.inside.value(north, "plan", "list") == []
+    (change,) = await shop.inside.value(south, "customer", "history", id=zoe["id"])
+    assert change["changes"] == {"visits": [None, 41]}
+    admin = _narrowed(shop, _of_tenant(shop, 1))
+    entries = await shop.inside.value(admin, "audit_entry", "list")
+    assert "customer.update" in [each["command"] for each in entries]
+
+
+@pytest.mark.parametrize("shop", ["own tables in the same database"], indirect=True)
+async def test_a_plan_about_a_row_that_a_policy_hides_from_the_approver_stays_pending(shop: Shop) -> None:
+    inside = shop.inside
+    (zoe,) = await inside.value(_of_tenant(shop, 2), "customer", "list")
+    member, plan_id = await _proposed(shop, zoe["id"])
+    north = inside.run(replace(member, tenant="1", external_id="account 1"))
+    south = inside.run(replace(member, tenant="2", external_id="account 2"))
+
+    with pytest.raises(BadInput, match="hides this customer from you"):
+        await decisions.approve(north, inside.service.callers, plan_id)
+
+    assert (await decisions.approve(south, inside.service.callers, plan_id)).state == "executed"
+
+
+async def _proposed(shop: Shop, record_id: str) -> tuple[Caller, str]:
+    """Let an agent of an administrator of the second tenant propose an update. Return the person and the plan's id."""
+    inside = shop.inside
+    member = await inside.member()
+    await inside.value(inside.administrator(), "user", "update", id=member.user_id, tenant="2", external_id="account 2")
+    agent = await inside.caller_of(await inside.issue_agent_token(member))
+    view = require_command(agent, "customer", "update")
+    outcome = await inside.service.dispatch.run(agent, view, "update", {"id": record_id, "visits": 42}, "request")
+    assert isinstance(outcome.value, Proposal)
+    return member, outcome.value.plan_id
+
+
+async def _person(shop: Shop, tenant: int) -> Caller:
+    models = ("customer", "audit_entry", "comment", "plan")
+    grants = [Grant(model=name, commands="*", clear="*", write="*") for name in models]
+    names = {"username": f"person{tenant}", "name": f"Person {tenant}"}
+    user = await shop.inside.value(shop.inside.administrator(), "user", "create", **names)
+    person = await shop.inside.person(*grants, user_id=user["id"])
+    return _narrowed(shop, replace(person, tenant=str(tenant), external_id=f"account {tenant}"))
+
+
+def _narrowed(shop: Shop, caller: Caller) -> Caller:
+    """Return the caller as authentication would return it."""
+    engine = shop.inside.service.engine
+    adopted = engine.adopted["customer"]
+    assert isinstance(adopted, store.AdoptedStore)
+    caller = page_models.with_comments(adopted.narrowed(caller), engine.dialect)
+    return audit_history.with_audit(rights.with_plans(caller, engine.dialect), engine.dialect)
 
 
 def _rows(shop: Shop, statement: str) -> list[tuple[Any, ...]]:

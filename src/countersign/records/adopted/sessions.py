@@ -4,9 +4,10 @@ has the values of the person who calls, or for whom an agent calls."""
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from countersign.declare import Ref
 from countersign.kernel.database.port import ConnectedSession
 from countersign.kernel.errors import Unavailable
-from countersign.records.access.view import Caller, View
+from countersign.records.access.view import Caller, ModelView, Rows, View
 
 MISSING = "the policies of the connected database need {value}, which is empty: an administrator sets it for {username}"
 
@@ -32,10 +33,12 @@ class Sessions:
         return ConnectedSession(self._search_path, settings)
 
     def narrowed(self, caller: Caller) -> Caller:
-        """Return the caller without the models of the database if a value of the caller is missing."""
+        """Return the caller without the models of the database if a value of the caller is missing. Otherwise policies
+        may hide rows of them, so only an administrator counts as a caller who sees all records: others see no comments,
+        audit entries and plans of others about them, because our own database cannot ask the policies."""
         missing = self._missing(caller)
         if not missing:
-            return caller
+            return caller if caller.is_administrator or not self._declared else _with_policies(caller)
         models = caller.view.models
         withheld = dict.fromkeys([name for name in models if name not in caller.view.stored], _reason(caller, missing))
         return replace(caller, view=_without_tables(caller.view), withheld={**caller.withheld, **withheld})
@@ -56,6 +59,24 @@ def _values(caller: Caller) -> Mapping[str, str | None]:
 
 def _reason(caller: Caller, missing: Sequence[str]) -> str:
     return MISSING.format(value=" and ".join(missing), username=caller.username)
+
+
+_BY_POLICY: Rows = ((),)
+"""The records that the policies show. No other condition applies to them."""
+
+
+def _with_policies(caller: Caller) -> Caller:
+    models = {
+        name: each if each.model.table is None else _within_policies(each) for name, each in caller.view.models.items()
+    }
+    return replace(caller, view=replace(caller.view, models=models))
+
+
+def _within_policies(view: ModelView) -> ModelView:
+    """Return the view of a model of which policies may hide records, and also records that it refers to."""
+    rows = {command: _BY_POLICY if each is None else each for command, each in view.rows.items()}
+    refs = {name for name in view.fields if isinstance(view.model.fields.get(name), Ref)}
+    return replace(view, rows=rows, partly_visible=view.partly_visible | refs)
 
 
 def _without_tables(view: View) -> View:

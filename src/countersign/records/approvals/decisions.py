@@ -139,7 +139,7 @@ async def _approve_pending(
     """
     _require_not_expired(plan)
     proposer = await _require_proposer(run, agents, plan, plan_steps)
-    await _require_unchanged(run, plan_steps)
+    await _require_unchanged(run, plan_steps, proposer)
     if approval.digest is not None and approval.digest != plan.values["digest"]:
         raise BadInput("digest does not match; read the plan again before you approve it")
     approvals, are_enough = await _add_approval(run, agents, plan, plan_steps, approval.note)
@@ -233,16 +233,19 @@ async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, plan_s
     return proposer
 
 
-async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
+async def _require_unchanged(run: Run, plan_steps: Sequence[Step], proposer: Caller) -> None:
     """Require that no record that the plan depends on has changed since it was proposed. Lock these records until the
     transaction ends.
 
     Raises:
+        BadInput: a policy of the connected database hides a record from the caller. The plan stays pending.
         PlanEnded: a record that a step changes, reads or depends on indirectly was changed, added or deleted.
     """
     dependencies = Dependencies(run, plan_steps, locks=True)
     async for step in CooperativeIterator(plan_steps):
         if step.record_id is not None and await _locked_revision(run, step.model, step.record_id) != step.revision:
+            if await _is_hidden_by_policy(run, step.model, step.record_id, proposer):
+                raise BadInput(f"a policy of the connected database hides this {step.model} from you")
             raise PlanEnded("stale", f"{step.model} {step.record_id} changed since it was proposed")
         reads = await dependencies.reads(step)
         if reads != step.read_revisions or await dependencies.fingerprint(step) != step.dependents_fingerprint:
@@ -250,6 +253,13 @@ async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
             error = f"a record that {about} depends on changed since it was proposed"
             record = await _visible_change(run, step.read_revisions, reads)
             raise PlanEnded("stale", error, "" if record is None else f"{error}: {record}")
+
+
+async def _is_hidden_by_policy(run: Run, model: str, record_id: str, proposer: Caller) -> bool:
+    """Return whether a record of a connected table exists for the proposer, but not for the caller."""
+    if model not in run.engine.adopted or await _locked_revision(run, model, record_id) is not None:
+        return False
+    return await _locked_revision(replace(run, caller=proposer), model, record_id) is not None
 
 
 async def _locked_revision(run: Run, model: str, record_id: str) -> int | None:
