@@ -146,7 +146,7 @@ def test_the_settings_of_the_role_hold_in_its_database_alone(
     assert shown == [("on",), ("off",)]
 
 
-@pytest.mark.parametrize("more", ["SUPERUSER", "CREATEDB", "owner", "member"])
+@pytest.mark.parametrize("more", ["SUPERUSER", "CREATEDB", "owner", "records", "member"])
 def test_a_role_that_may_do_more_than_read_is_not_changed(
     more: str, schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
@@ -155,6 +155,9 @@ def test_a_role_that_may_do_more_than_read_is_not_changed(
     postgres_cluster.sql(f"CREATE ROLE {role} LOGIN {more if more.isupper() else ''}", database=database)
     if more == "owner":
         postgres_cluster.sql(f"CREATE TABLE theirs (a int); ALTER TABLE theirs OWNER TO {role}", database=database)
+    if more == "records":
+        # A schema of another application, with the name of the one of our tables.
+        postgres_cluster.sql(f"CREATE SCHEMA records AUTHORIZATION {role}", database=database)
     if more == "member":
         postgres_cluster.sql(f"GRANT pg_read_all_data TO {role}", database=database)
 
@@ -541,6 +544,14 @@ def test_a_role_for_writable_tables_writes_their_fields_and_owns_the_schema_of_o
         with psycopg.connect(url.replace("postgres@", f"{role}@"), autocommit=True) as connection:
             connection.execute(b"SET default_transaction_read_only = off")
             connection.execute(b"CREATE TABLE IF NOT EXISTS records.own (a int)")
+        # An entry for another role lists the rights of the owner, too.
+        postgres_cluster.sql(
+            "GRANT USAGE ON SCHEMA records TO pg_monitor",
+            "GRANT SELECT ON records.own TO pg_monitor",
+            database=database,
+        )
+    with psycopg.connect(url.replace("postgres@", f"{role}@")) as connection:
+        connection.execute(b"SELECT a FROM records.own")
     held = excess_of_models(url.replace("postgres@", f"{role}@"), models)
     only_read = excess_of_models(url.replace("postgres@", f"{role}@"), {**models, "store": declared["store"]})
 

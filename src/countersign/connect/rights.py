@@ -149,7 +149,7 @@ _CHECK = """
             OR EXISTS (
                 SELECT FROM pg_catalog.pg_shdepend AS d
                 WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid AND d.deptype = 'o'
-                    AND NOT (shobj_description(r.oid, 'pg_authid') = {mark} AND {is_own})
+                    AND NOT (shobj_description(r.oid, 'pg_authid') IS NOT DISTINCT FROM {mark} AND {is_own})
             )
         )
     ) THEN
@@ -181,6 +181,7 @@ _CHECK = """
         RAISE EXCEPTION 'the role % has a comment or rights of others, which it keeps: name another one', {role};
     END IF;
 """
+# What the role owns, its own schema records and the tables in it, keeps the rights of its owner.
 _TAKE_BACK = """
 DECLARE
     held record;
@@ -190,7 +191,7 @@ BEGIN
         FROM pg_catalog.pg_class AS c
         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         JOIN pg_catalog.pg_roles AS r ON r.rolname = {role}
-        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND (
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relowner <> r.oid AND (
             EXISTS (SELECT FROM aclexplode(c.relacl) AS a WHERE a.grantee = r.oid)
             OR EXISTS (
                 SELECT FROM pg_catalog.pg_attribute AS t
@@ -209,7 +210,7 @@ BEGIN
         SELECT n.nspname
         FROM pg_catalog.pg_namespace AS n
         JOIN pg_catalog.pg_roles AS r ON r.rolname = {role}
-        WHERE EXISTS (SELECT FROM aclexplode(n.nspacl) AS a WHERE a.grantee = r.oid)
+        WHERE n.nspowner <> r.oid AND EXISTS (SELECT FROM aclexplode(n.nspacl) AS a WHERE a.grantee = r.oid)
     LOOP
         BEGIN
             EXECUTE format('REVOKE ALL ON SCHEMA %I FROM %I', held.nspname, {role});
@@ -232,7 +233,7 @@ BEGIN
             FROM pg_catalog.pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
         ) AS given (place, grantor, grantee)
         JOIN pg_catalog.pg_roles AS r ON r.oid = given.grantee AND r.rolname = {role}
-        JOIN pg_catalog.pg_roles AS g ON g.oid = given.grantor
+        JOIN pg_catalog.pg_roles AS g ON g.oid = given.grantor AND g.oid <> r.oid
         ORDER BY given.place, g.rolname
     LOOP
         RAISE WARNING 'the rights of % on % stay: % gave them, and has to revoke them',
