@@ -211,6 +211,11 @@ def test_policies_that_read_a_setting_need_a_session(
         "ALTER TABLE visit ENABLE ROW LEVEL SECURITY",
         "CREATE POLICY own ON visit USING (tenant = current_setting('app.tenant')::integer)",
         f"GRANT SELECT ON visit TO {role}",
+        "CREATE TABLE log (id integer NOT NULL, tenant integer)",
+        "INSERT INTO log VALUES (1, 1)",
+        "ALTER TABLE log ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY own ON log USING (tenant = current_setting('app.tenant')::integer)",
+        f"GRANT SELECT ON log TO {role}",
         database=postgres_url.rpartition("/")[2],
     )
     address = postgres_url.replace("postgres@", f"{role}@")
@@ -219,7 +224,11 @@ def test_policies_that_read_a_setting_need_a_session(
     without_session = run("connect", "check", "visits.py", address)
     file = tmp_path / "visits.py"
     with_option = file.read_text().replace("version=", 'session={"app.tenant": "user.tenant"}, version=')
-    file.write_text(with_option)
+    # No unique index covers the key of this model.
+    log = 'class Log(Model, table=Table("public.log", key="id")):\n    tenant = Number()\n\n\n'
+    both = with_option.replace("class Visit(", f"{log}class Visit(").replace("models=(Visit", "models=(Log, Visit")
+    assert "(Log, Visit" in both
+    file.write_text(both)
     with_session = run("connect", "check", "visits.py", address)
 
     unread = "visit: a policy of its table reads a setting that has no value (SQLSTATE 42704)"
