@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -327,6 +327,16 @@ async def test_a_line_that_was_taken_out_of_the_file_is_shown_until_the_next_sta
     assert shown(found["fields"]["active"]) == ("values", "nothing")
     assert found["is_restart_needed"] is True
     assert "no connected table has the field" in await shop.refusal("active", "hidden", revision="x")
+
+
+async def test_a_model_whose_policies_need_a_value_of_the_administrator_is_not_suspended(shop: MappedShop) -> None:
+    view = replace(shop.root.view, models=shop.root.view.stored)
+    root = replace(shop.root, view=view, withheld={"customer": "the policies need user.tenant"})
+
+    found = await shop.shop.inside.value(root, "setting", "data_map")
+
+    states = {each["model"]: each["is_suspended"] for each in found["models"]}
+    assert (states["customer"], states["country"]) == (False, True)
 
 
 async def test_a_file_that_cannot_be_read_is_named(shop: MappedShop) -> None:

@@ -142,6 +142,17 @@ def test_a_hidden_field_can_be_decided_on_again() -> None:
     assert text.write(decided(hidden, {"customer.note": "hide"})) == text.write(hidden)
 
 
+def test_a_field_with_any_comment_can_be_hidden_and_shown_again() -> None:
+    note = DecisionNote("root", "2026-11-30", "as agreed\u00a0with\nlegal \x07")
+    labelled = text.read(text.write(decided(text.read(MODULE), {"customer.note": TokenLabel("REMARK")}, note)))
+    hidden = text.read(text.write(decided(labelled, {"customer.note": "hide"}, note)))
+
+    column = next(each for each in mapped_columns(hidden) if each.place == "customer.note")
+
+    assert column.note.reason == "as agreed with legal \ufffd"
+    assert column.choices == ("personal", "clear", "hidden")
+
+
 @pytest.mark.parametrize("line", ["note = Text(", "import os", "a = Text(); b = 1", 'x = Text(column="\ufffd")'])
 def test_a_hidden_column_without_its_whole_declaration_stays_hidden(line: str) -> None:
     module = MODULE.replace("# password: left out: secret", f"# password: left out: hidden; it was {line}")

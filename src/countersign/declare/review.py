@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from countersign.declare.fields.field import LINKED
@@ -19,6 +20,7 @@ from countersign.declare.text import (
     commented_line,
     printable,
     read,
+    source_line,
 )
 
 LOOK = "look: "
@@ -195,21 +197,22 @@ def _note_of(text: str) -> DecisionNote | None:
 
 
 def _plain(text: str) -> str:
-    """Return a text of a person without the words that divide the parts of a comment."""
-    return printable(text).replace(LEFT_OUT, " left out ").replace(_WAS, ", it was ")
+    """Return a text of a person on one line, without the words that divide the parts of a comment."""
+    return printable(" ".join(text.split())).replace(LEFT_OUT, " left out ").replace(_WAS, ", it was ")
 
 
+@lru_cache(maxsize=10_000)
 def _former_field(line: str) -> FieldText | None:
     """Return the declaration in the comment on a hidden column, or None if it is not complete."""
-    if not line or "\ufffd" in line:
-        # A character of the name of its column was replaced.
+    if not line:
         return None
     try:
         found = read(f'class Former(Model):\n    {line}\n\nmodule = Module("former", version="1")\n')
     except TextError:
         return None
     fields = [each for model in found.models for each in model.body if isinstance(each, FieldText)]
-    return fields[0] if len(fields) == 1 else None
+    # A character of the name of its column was replaced. One of its comment does not matter.
+    return fields[0] if len(fields) == 1 and "\ufffd" not in source_line(fields[0]) else None
 
 
 def decided(

@@ -127,7 +127,8 @@ async def data_map(run: Run, model: str, body: Body) -> object:
         BadInput: the input is not empty, or a module text cannot be read.
     """
     refuse_unknown_keys(body, (), "setting.data_map")
-    return _data_map(run, await _read_files(run))
+    files = await _read_files(run)
+    return await asyncio.to_thread(_data_map, run, files)
 
 
 async def decide(run: Run, model: str, body: Body) -> object:
@@ -143,15 +144,17 @@ async def decide(run: Run, model: str, body: Body) -> object:
     """
     request = _decision_request(body)
     files = await _read_files(run)
-    file, column = _find(files, request.field)
+    file, column = await asyncio.to_thread(_find, files, request.field)
     decision = _require_possible(file, column, request)
     day = clock.rfc3339(clock.now())[:10]
     note = DecisionNote(run.caller.username, day, request.reason)
-    changed = review.decided(file.text, {column.place: decision}, note)
-    content = text.write(changed)
+    changed = await asyncio.to_thread(review.decided, file.text, {column.place: decision}, note)
+    content = await asyncio.to_thread(text.write, changed)
     await asyncio.to_thread(_require_valid, run.engine.registry, file, content)
     changed_file = _ModuleFile(file.module, content, changed)
-    after = next(each for each in _tabled_columns(changed) if each.place == column.place)
+    after = next((each for each in _tabled_columns(changed) if each.place == column.place), None)
+    if after is None:
+        raise BadInput(f"{column.place} could not be found again under this name: edit the module text")
     try:
         replacement = await asyncio.to_thread(Replacement, file.path, file.content, content, waits=False)
         with replacement:
@@ -164,7 +167,8 @@ async def decide(run: Run, model: str, body: Body) -> object:
         raise TryAgain(f"{_DECIDE}: {error}: {_READ_AGAIN}, and decide again") from error
     except OSError as error:
         raise _unwritable(file.path, error) from error
-    return _result(run, [changed_file if each is file else each for each in files], after.place)
+    changed_files = [changed_file if each is file else each for each in files]
+    return await asyncio.to_thread(_result, run, changed_files, after.place)
 
 
 def _result(run: Run, files: Iterable[_ModuleFile], place: str) -> DecisionResult:
@@ -333,8 +337,8 @@ def _models(run: Run, file: _ModuleFile) -> Iterator[MappedModel]:
             fields = [_mapped_field(running, each) for each in columns.get(name, ())]
             known = {each.name for each in columns.get(name, ()) if _has_own_name(each)}
             fields += [] if running is None else list(_removed_fields(running, known))
-            # An administrator sees every model that is not suspended.
-            is_suspended = running is not None and name not in run.caller.view.models
+            # An administrator sees every model that is not suspended, unless its policies need a value of the person.
+            is_suspended = running is not None and name not in {*run.caller.view.models, *run.caller.withheld}
             yield MappedModel(name, str(next(iter(table.arguments), "")), str(file.path), is_suspended, fields)
 
 
