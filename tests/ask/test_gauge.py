@@ -23,6 +23,7 @@ FLOORS = {
     "tenth.jsonl": (90, 90, 6),
     "eleventh.jsonl": (90, 90, 5),
     "fifteenth.jsonl": (83, 83, 10),
+    "sixteenth.jsonl": (87, 89, 8),
     "fourteenth.jsonl": (83, 84, 9),
     "thirteenth.jsonl": (89, 89, 6),
     "twelfth.jsonl": (91, 91, 7),
