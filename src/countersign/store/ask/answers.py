@@ -298,9 +298,12 @@ def _is_continuation(words: Sequence[str], slots: set[str]) -> bool:
 def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
     """Return the base filter with the changes that the new question makes."""
     unchanged = Filter()
+    is_other = not LISTS["others"].isdisjoint(words)
     changed = [group for group in _GROUPS if any(getattr(query, each) != getattr(unchanged, each) for each in group)]
+    # "What else …" after a question about a release asks for products.
+    changed += [("order", "limit"), ("find",)] * is_other
     # "And on Windows?" asks for the same form of answer as the previous question, "and how many?" does not.
-    is_about = any(("about" in words[1:2], "and" in words[:1]))
+    is_about = any(("about" in words[1:2], all(("and" in words[:1], LISTS["denied verbs"].isdisjoint(words[1:2])))))
     is_plain = all((query.answer in ("list", "exists", "fields"), not query.fields))
     has_same_form = any(("same" in words, all((is_about, is_plain, base.answer != "list"))))
     if not has_same_form and (query.answer != "list" or not LISTS["asking"].isdisjoint(words[:3])):

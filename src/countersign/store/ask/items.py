@@ -142,7 +142,7 @@ class KnownItems(_Question):
         time = dates.found(self._words, at, self._now)
         if time is not None:
             yield _PRIORITY["time"], Item("time", time[0], at, time[1])
-        elif self._words[at].removeprefix("v")[:1].isdigit():
+        elif self._words[at].removeprefix("v")[:1].isdigit() and not self._words[at].endswith(("nd", "rd", "st", "th")):
             yield _PRIORITY["number"], Item("number", self._words[at], at, at + 1)
 
     def _is_verb(self, name: Name, at: int) -> bool:

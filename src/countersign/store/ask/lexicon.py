@@ -48,7 +48,7 @@ class WordToken(NamedTuple):
 def tokens_of(question: str) -> list[WordToken]:
     """Return the tokens of a question, at most 400. A hyphenated compound is split into its words."""
     found: list[WordToken] = []
-    text = _QUOTED_SENTENCE.sub(r" \1 ", _COMMENT.sub("", question.translate(_FOLDED)))
+    text = _QUOTED_SENTENCE.sub(r" \1 ", _COMMENT.sub("", question.translate(_FOLDED).replace(" -> ", " to ")))
     text = _LIST.sub(lambda match: match[0].replace(",", "|"), text)
     for match in _TOKEN.finditer(text):
         if len(found) >= MAX_TOKENS:
@@ -133,7 +133,10 @@ def without_keys(tokens: list[WordToken]) -> list[WordToken]:
         remaining += [] if key == word == "value" else [token._replace(word=word, is_mark=True)] if key else [token]
         at = end + 1
     has_pairs = "=" in [token.word for token in tokens]
-    return [token for token in remaining if not (has_pairs and token.word in (":", ".", "?"))]
+    # "exists? kind=game" is a question, unlike "kind=game? yes/no".
+    asked = 2 * ([token.word for token in remaining[:2]] == ["exists", "?"])
+    rest = [token for token in remaining[asked:] if not (has_pairs and token.word in (":", ".", "?"))]
+    return remaining[:asked] + rest
 
 
 def _key(tokens: Sequence[WordToken], at: int) -> tuple[str, int]:

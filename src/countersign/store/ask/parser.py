@@ -431,7 +431,7 @@ class QuestionParser:
             order = "newest"
         if order:
             self.orders.append(Item("order", order, 0, 0))
-        limit = MAX_NUMBER if self.found["sort"] else self.limit
+        limit = self.limit or (MAX_NUMBER if self.found["sort"] else None)
         self._members |= {} if limit is None else {"limit": limit}
         if self.orders:
             self._order_of = self._members["order"] = self.orders[0].value

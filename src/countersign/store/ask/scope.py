@@ -222,6 +222,9 @@ class Scope:
         if item.slot in _ABOUT_ANSWER:
             # "The newest version of each: Keyturn; Inkwell"
             is_named_only = not (self._has_request or self._slots - {"product"})
+            if item.value == "first" and "product" in self._slots_of_context:
+                # "First release of Keyturn: version and date?"
+                is_named_only = not self._starts({"answer", "order", "time", "when"}, *self.question)
             return is_named_only and (self._context.has(item) or self._preface.has(item))
         return self._counts_in_context(item) if self._context.has(item) else self._counts_in_aside(item)
 
