@@ -23,6 +23,7 @@ FLOORS = {
     "tenth.jsonl": (90, 90, 6),
     "eleventh.jsonl": (90, 90, 5),
     "fifteenth.jsonl": (88, 88, 6),
+    "seventeenth.jsonl": (83, 85, 9),
     "sixteenth.jsonl": (92, 93, 5),
     "fourteenth.jsonl": (83, 84, 9),
     "thirteenth.jsonl": (89, 89, 6),
