@@ -6,6 +6,7 @@ are looked up, in case the word has a typing error. Words that are still unknown
 the words that it does not use.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,6 +29,8 @@ MAX_NAMES = 12
 MAX_WORDS_OF_NAME = 8
 MAX_SPANS = 300
 MAX_NAME_LENGTH = 100
+_NUMBER = re.compile(r"v?\d(?!\d*(?:st|nd|rd|th)$)")
+"""The beginning of a number or version, not of an ordinal number such as "3rd"."""
 _ENDS_OF_NAMES = frozenset(",;()?=<>|")
 _PRIORITY = {
     "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "beyond": -1, "number": -2
@@ -142,7 +145,7 @@ class KnownItems(_Question):
         time = dates.found(self._words, at, self._now)
         if time is not None:
             yield _PRIORITY["time"], Item("time", time[0], at, time[1])
-        elif self._words[at].removeprefix("v")[:1].isdigit() and not self._words[at].endswith(("nd", "rd", "st", "th")):
+        elif _NUMBER.match(self._words[at]):
             yield _PRIORITY["number"], Item("number", self._words[at], at, at + 1)
 
     def _is_verb(self, name: Name, at: int) -> bool:

@@ -132,11 +132,14 @@ def without_keys(tokens: list[WordToken]) -> list[WordToken]:
         word = "not" if sign == "!=" else sign if sign not in ("=", ":") else key
         remaining += [] if key == word == "value" else [token._replace(word=word, is_mark=True)] if key else [token]
         at = end + 1
-    has_pairs = "=" in [token.word for token in tokens]
-    # "exists? kind=game" is a question, unlike "kind=game? yes/no".
-    asked = 2 * ([token.word for token in remaining[:2]] == ["exists", "?"])
-    rest = [token for token in remaining[asked:] if not (has_pairs and token.word in (":", ".", "?"))]
-    return remaining[:asked] + rest
+    return _without_ends(remaining) if "=" in [token.word for token in tokens] else remaining
+
+
+def _without_ends(tokens: Sequence[WordToken]) -> list[WordToken]:
+    """Return the tokens of a text with pairs without the marks that end a sentence: "exists? kind=game" is a question,
+    unlike "kind=game? yes/no"."""
+    asked = 2 * ([token.word for token in tokens[:2]] == ["exists", "?"])
+    return [*tokens[:asked], *(token for token in tokens[asked:] if token.word not in (":", ".", "?"))]
 
 
 def _key(tokens: Sequence[WordToken], at: int) -> tuple[str, int]:

@@ -220,13 +220,15 @@ class Scope:
         if item.slot in self._asked or item.slot in ("beyond", "all"):
             return False
         if item.slot in _ABOUT_ANSWER:
-            # "The newest version of each: Keyturn; Inkwell"
-            is_named_only = not (self._has_request or self._slots - {"product"})
-            if item.value == "first" and "product" in self._slots_of_context:
-                # "First release of Keyturn: version and date?"
-                is_named_only = not self._starts({"answer", "order", "time", "when"}, *self.question)
-            return is_named_only and (self._context.has(item) or self._preface.has(item))
+            return self._is_open_to(item) and (self._context.has(item) or self._preface.has(item))
         return self._counts_in_context(item) if self._context.has(item) else self._counts_in_aside(item)
+
+    def _is_open_to(self, item: Item) -> bool:
+        """Return whether the question states nothing of this kind itself, as in "The newest version of each: Keyturn;
+        Inkwell" and "First release of Keyturn: version and date?"."""
+        if item.value == "first" and "product" in self._slots_of_context:
+            return not self._starts({"answer", "order", "time", "when"}, *self.question)
+        return not (self._has_request or self._slots - {"product"})
 
     def _counts_in_aside(self, item: Item) -> bool:
         if item.slot in self._slots_of_context or (item.slot == "product" and "kind" in self._slots):
