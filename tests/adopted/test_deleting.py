@@ -12,13 +12,13 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.declare import Grant, Model, Module, Ref, Table, Text
+from countersign.declare import Grant, Model, Module, Ref, Table, Text, where
 from countersign.declare.registry import Registry
 from countersign.kernel.errors import Refused
 from countersign.records import base_models
 from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
-from countersign.records.approvals import decisions
+from countersign.records.approvals import decisions, rights
 from countersign.records.approvals.proposals import Proposal
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, open_shop
 from tests.declare.planting import model
@@ -138,6 +138,21 @@ async def test_the_keys_of_personal_values_of_a_deleted_row_alone_are_deleted(sh
     # Another customer has the same address, and its field is linked.
     address = changes[-1]["email"][0]["value"]
     assert len(await shop.inside.rows(f"SELECT id FROM pii_value WHERE id = {address}")) == 1
+
+
+async def test_the_keys_of_values_from_before_a_field_was_renamed_are_deleted(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = shop.inside.administrator()
+    zoe = await _record(shop, root, "customer", first_name=f"Zoë {MARK}")
+    await shop.inside.value(root, "customer", "update", id=zoe["id"], note=f"other {MARK}")
+    ((_, _, changes),) = await _entries(shop)
+    shop.change("""UPDATE records.audit_entry SET changes = replace(changes, '"note":', '"remark":')""")
+    monkeypatch.setattr(shop.inside.models["customer"].fields["note"], "former_name", "remark")
+
+    await shop.inside.value(root, "customer", "delete", id=zoe["id"])
+
+    assert await shop.inside.rows(f"SELECT id FROM pii_value WHERE id = {changes['note'][0]['value']}") == []
 
 
 async def test_a_row_that_was_deleted_and_inserted_again_has_an_audit_that_can_be_read(shop: Shop) -> None:
@@ -377,6 +392,51 @@ async def test_a_row_is_deleted_that_refers_to_itself_but_not_rows_that_refer_to
         assert _rows(shop, "SELECT id FROM node ORDER BY id") == [(2,), (3,)]
 
 
+class Parcel(Model, table=Table("parcel", key=("tenant", "number"), writable=True, deletes=True)):
+    """A parcel, whose key contains its tenant."""
+
+    title = Text()
+
+
+class Stop(Model, table=Table("stop", key="id", writable=True, deletes=True)):
+    """A stop of a parcel."""
+
+    title = Text()
+    parcel = Ref("parcel", columns=("tenant", "parcel_number"))
+
+
+class Scan(Model, table=Table("scan", key="id")):
+    """A scan of a parcel, which is only read and has no foreign key."""
+
+    title = Text()
+    parcel = Ref("parcel", columns=("tenant", "parcel_number"), on_delete="cascade")
+
+
+@pytest.mark.parametrize("kept", ["stop", "scan"])
+async def test_a_deletion_does_nothing_that_neither_the_foreign_key_nor_the_module_text_allows(
+    postgres_cluster: Cluster, postgres_url: str, tmp_path: Path, kept: str
+) -> None:
+    url = _prepared(postgres_cluster, postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(
+            b"CREATE TABLE parcel (tenant int, number int, title text, PRIMARY KEY (tenant, number)); "
+            b"CREATE TABLE stop (id int, title text, tenant int, parcel_number int, "
+            b"FOREIGN KEY (tenant, parcel_number) REFERENCES parcel ON DELETE SET NULL (parcel_number)); "
+            b"CREATE TABLE scan (id int, title text, tenant int, parcel_number int); INSERT INTO parcel VALUES (1, 2)"
+        )
+        connection.execute(f"INSERT INTO {kept} VALUES (1, 'a', 1, 2)".encode())
+        connection.execute(f"GRANT ALL ON parcel, stop, scan TO reader_{postgres_url.rpartition('/')[2]}".encode())
+    registry = Registry([base_models.MODULE, Module("parcels", version="1.0.0", models=(Parcel, Stop, Scan))])
+    async with open_shop(url, tmp_path, registry, is_shared=True) as shop:
+        root = shop.inside.administrator()
+        parcel = await _record(shop, root, "parcel")
+
+        detail = await _refusal(shop, root, "parcel", "delete", id=parcel["id"], cascade=True)
+
+        assert detail == "another record refers to this one"
+        assert _rows(shop, f"SELECT tenant, parcel_number FROM {kept}") == [(1, 2)]
+
+
 @pytest.mark.parametrize("deletable", [frozenset({"customer"}), frozenset({"customer", "line"})])
 async def test_records_of_a_model_that_cannot_be_deleted_prevent_a_cascade(
     postgres_cluster: Cluster, postgres_url: str, tmp_path: Path, deletable: frozenset[str]
@@ -399,6 +459,48 @@ async def test_a_missing_privilege_names_the_command_that_prints_it(shop: Shop) 
     shop.change(f"REVOKE DELETE ON customer FROM reader_{shop.url.rpartition('/')[2]}")
 
     assert "`countersign connect rights`" in await _refusal(shop, root, "customer", "delete", id=zoe["id"])
+
+
+async def test_a_cascade_deletes_no_record_that_the_person_may_not_delete(shop: Shop) -> None:
+    owner = await shop.inside.member()
+    person = await shop.inside.person(
+        Grant(model="customer", clear="*", commands="*"),
+        Grant(model="order", clear="*", commands=("get", "list")),
+        Grant(model="order", clear="*", commands=("delete",), rows=(where("state", eq="paid"),)),
+        Grant(model="line", clear="*", commands="*"),
+        user_id=owner.user_id,
+    )
+    ada = await _record(shop, person, "customer", first_name=f"Ada {MARK}")
+
+    outcome = await shop.inside.service.dispatch.run(
+        person, person.view.models["customer"], "delete", {"id": ada["id"], "cascade": True}, "request"
+    )
+
+    assert isinstance(outcome.value, Proposal)
+    assert _counts(shop) == ALL
+
+
+async def test_a_cascade_locks_the_records_before_it_checks_the_rights_to_them(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await shop.inside.person(Grant(model="customer", clear="*", commands="*"))
+    zoe = await _record(shop, person, "customer", first_name=f"Zoë {MARK}")
+    missing_right, outcomes = rights.missing_cascade_right, list[str]()
+
+    async def insert_after(*arguments: Any, **options: Any) -> str | None:
+        found = await missing_right(*arguments, **options)
+        statement = "INSERT INTO \"Orders\" VALUES ('5b0c0b52-3a3e-4a0a-8f0e-000000000009', 3, 'new')"
+        try:
+            await asyncio.to_thread(shop.change, f"SET lock_timeout = 200; {statement}")
+        except psycopg.errors.LockNotAvailable:
+            outcomes.append("waits")
+        return found
+
+    monkeypatch.setattr(rights, "missing_cascade_right", insert_after)
+    await shop.inside.value(person, "customer", "delete", id=zoe["id"], cascade=True)
+
+    assert outcomes == ["waits"]
+    assert _counts(shop) == {**ALL, "customer": 2}
 
 
 class Agent:

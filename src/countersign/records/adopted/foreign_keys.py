@@ -18,7 +18,8 @@ from countersign.kernel.database.table_fingerprints import TableId
 from countersign.records.adopted import columns
 from countersign.records.commands.errors import BadInput
 
-# A foreign key to a partition alone also belongs to the partitioned table.
+# A foreign key to a partition alone also belongs to the partitioned table. SET NULL with a list of columns counts as
+# SET DEFAULT, because emptying a ref empties all of its columns.
 _FOREIGN_KEYS = """
 WITH target AS (
     SELECT c.oid, c.relispartition, c.relkind IN ('r', 'p') AND NOT (
@@ -28,7 +29,9 @@ WITH target AS (
     JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2
 )
-SELECT t.is_table, n.nspname, f.relname, k.confdeltype::text, row_security_active(f.oid), (
+SELECT t.is_table, n.nspname, f.relname,
+    CASE WHEN to_jsonb(k) ->> 'confdelsetcols' IS NULL THEN k.confdeltype::text ELSE 'd' END,
+    row_security_active(f.oid), (
     SELECT jsonb_agg(jsonb_build_array(own.attname, other.attname))
     FROM unnest(k.conkey, k.confkey) AS pair (own, other)
     JOIN pg_catalog.pg_attribute AS own ON own.attrelid = k.conrelid AND own.attnum = pair.own
@@ -104,11 +107,17 @@ def actions(
         for each in referrers:
             place, action = (each.model.name, each.ref.name), _action(key, each.model, each.ref)
             found[place] = action if found.get(place, action) == action else "refuse"
+    for each in registry.referrers[model.name]:
+        # Without a foreign key, only the module text says what a deletion does.
+        found.setdefault((each.model.name, each.ref.name), _allowed(each.ref.on_delete, each.model, each.ref))
     return found
 
 
 def _action(key: ForeignKey, model: Declared, ref: Ref) -> OnDelete:
-    action: OnDelete = _ACTIONS.get(key.action, "refuse")
+    return _allowed(_ACTIONS.get(key.action, "refuse"), model, ref)
+
+
+def _allowed(action: OnDelete, model: Declared, ref: Ref) -> OnDelete:
     table = model.table
     is_allowed = table is not None and (table.deletes if action == "cascade" else table.writable)
     return action if is_allowed and not (action == "clear" and ref.required) else "refuse"

@@ -263,7 +263,9 @@ class AdoptedWriter:
         value_ids: set[int] = set()
         for (changes,) in await run.transaction.fetch(_CHANGES, model.name, record_id):
             copies_by_name = msgspec.json.decode(changes, type=dict[str, list[_Copy | Stored]])
-            copies = [each for name in names & copies_by_name.keys() for each in copies_by_name[name]]
+            copies = [
+                each for name, pair in copies_by_name.items() if model.present_name(name) in names for each in pair
+            ]
             value_ids |= {each.value for each in copies if isinstance(each, _Copy)}
         await run.engine.vault.release(run.transaction, value_ids)
 

@@ -61,9 +61,8 @@ async def needs_approval(run: Run, prepared_command: PreparedCommand) -> bool:
     with one exception: a deletion that cascades to records that the caller may not delete or change. A person who may
     delete or change them must approve the deletion."""
     if not run.caller.is_agent:
-        return await rights.missing_cascade_right(run, prepared_command) is not None and not await _is_refused(
-            run, prepared_command
-        )
+        missing = await rights.missing_cascade_right(run, prepared_command, locks=True)
+        return missing is not None and not await _is_refused(run, prepared_command)
     if is_declared(run.engine.registry, prepared_command.model, prepared_command.command):
         return True
     return (

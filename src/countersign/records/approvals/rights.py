@@ -15,6 +15,7 @@ from countersign.records.commands import (
     prepared_command,
     queries,
     record_writer,
+    select,
     unmask_input,
 )
 from countersign.records.commands.dependents import Dependents
@@ -257,14 +258,16 @@ class RequiredRight(NamedTuple):
     field: str
 
 
-async def missing_cascade_right(run: Run, step: PlannedCommand) -> str | None:
+async def missing_cascade_right(run: Run, step: PlannedCommand, *, locks: bool = False) -> str | None:
     """Return the right that the caller lacks to delete the records of a cascading deletion, or to clear their refs, by
     separate commands. Return None if the caller lacks no right.
 
     For a model without such a command, and for a ref that only the engine writes, no separate right exists. The right
     to delete the first record is then sufficient.
+
+    With `locks`, the records are locked until the transaction ends, so that no other record is added to them.
     """
-    for right, record_ids in (await cascade_needs(run, step)).items():
+    for right, record_ids in (await cascade_needs(run, step, locks=locks)).items():
         view = run.caller.view.models.get(right.model)
         if view is None or right.command not in view.commands:
             return f"{right.model}.{right.command}"
@@ -277,12 +280,12 @@ async def missing_cascade_right(run: Run, step: PlannedCommand) -> str | None:
     return None
 
 
-async def cascade_needs(run: Run, step: PlannedCommand) -> dict[RequiredRight, list[str]]:
+async def cascade_needs(run: Run, step: PlannedCommand, *, locks: bool = False) -> dict[RequiredRight, list[str]]:
     """Map each command that a cascading deletion replaces (deleting records or clearing their refs) to the ids of the
     records. The result is empty if there are too many records, because the deletion is then refused."""
     if not step.cascade or step.record_id is None:
         return {}
-    dependent_records = await dependents.find(run, step.model, step.record_id, cascade=True)
+    dependent_records = await dependents.find(run, step.model, step.record_id, cascade=True, locks=locks)
     return _required_rights(run.engine.registry, dependent_records) if dependent_records.complete else {}
 
 
@@ -348,7 +351,10 @@ async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence
     if rows is None:
         return True
     if view.model.table is not None:
-        return await unmask_input.visible_ids(run, view.model.name, record_ids) >= set(record_ids)
+        record_reader = run.engine.reading(run.caller, view)
+        query = queries.Query(filter=(queries.Condition("id", "in", list(record_ids)),))
+        found = await run.read_all(record_reader, select.page(record_reader, rows, query))
+        return {row[0] for row in found} >= set(record_ids)
     for start in range(0, len(record_ids), _IDS_AT_ONCE):
         parameters = Parameters()
         places = ", ".join(parameters.put(record_id) for record_id in record_ids[start : start + _IDS_AT_ONCE])
