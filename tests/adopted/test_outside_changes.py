@@ -11,6 +11,7 @@ import pytest
 from countersign.declare import Grant, Module
 from countersign.declare.registry import Registry
 from countersign.records import base_models
+from countersign.records.commands import outside_changes
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, open_shop
 from tests.declare.planting import model
 from tests.servers.postgres import Cluster
@@ -93,6 +94,7 @@ async def test_a_record_that_is_as_countersign_has_left_it_has_no_such_entry(sho
     await _update(shop, record_id, visits=2, note="second", seen="2026-11-30T06:00:00.123Z", balance_minor=5)
     shop.change("UPDATE customer SET visits = 9 WHERE customer_id = 3")
     shop.change("UPDATE customer SET visits = 2 WHERE customer_id = 3")
+    shop.change("ALTER TABLE customer ALTER rating TYPE numeric(8, 2)")
 
     assert [each["command"] for each in await _history(shop, record_id)] == ["customer.update"] * 2
 
@@ -107,6 +109,35 @@ async def test_a_record_that_was_deleted_and_inserted_by_another_application_is_
     assert (first[0], last[0]) == ("outside.change", "customer.delete")
     assert (first[1]["first_name"], first[1]["active"]) == ([None, "Mia"], [None, True])
     assert "visits" not in first[1]
+
+
+async def test_a_change_through_countersign_while_the_history_is_read_is_not_one_from_outside(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_id = await _customer(shop)
+    await _update(shop, record_id, visits=1)
+    find, values = outside_changes.find, iter((2,))
+
+    async def update_first(*arguments: Any) -> object:
+        for value in values:
+            await _update(shop, record_id, visits=value)
+        return await find(*arguments)
+
+    monkeypatch.setattr(outside_changes, "find", update_first)
+
+    assert [each["command"] for each in await _history(shop, record_id)] == ["customer.update"] * 2
+
+
+async def test_such_an_entry_does_not_say_when_a_hidden_field_was_changed(shop: Shop) -> None:
+    record_id = await _customer(shop)
+    await _update(shop, record_id, visits=1)
+    await _update(shop, record_id, status="blocked")
+    shop.change("UPDATE customer SET visits = 2, status = 0 WHERE customer_id = 3")
+    person = await shop.inside.person(Grant(model="customer", clear=("status",), commands=("get", "list", "history")))
+
+    first, last = await shop.inside.value(person, "customer", "history", id=record_id)
+
+    assert first["since"] == last["at"]
 
 
 async def test_an_agent_sees_tokens_in_such_an_entry_and_no_hidden_fields(shop: Shop) -> None:

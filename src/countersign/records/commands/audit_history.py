@@ -85,6 +85,7 @@ def with_audit(caller: Caller, dialect: Dialect) -> Caller:
 
 
 MAX_ENTRIES = 1_000
+_ATTEMPTS = 3
 
 _ENTRIES = """
 SELECT e.at, e.command, u.username, e.agent, e.changes, e.user_id
@@ -133,37 +134,55 @@ async def history(run: Run, model: str, body: Body, render: ChangeRenderer) -> l
     refuse_unknown_keys(body, ("id",), f"{model}.history")
     await crud.read_record(run, model, body.get("id"))
     view = run.view_of(model)
-    rows = await run.reader.fetch(_ENTRIES, str(body["id"]), model)
+    rows, outside = await _entries(run, view, str(body["id"]))
     names = await _names(run, rows)
-    outside = await _outside_changes(run, view, str(body["id"]), rows)
-    entries = [outside[0]] if outside[0] is not None else []
+    entries: list[tuple[HistoryEntry, Mapping[str, Instant]]] = []
+    entries += [] if outside[0] is None else [_outside(outside[0])]
     for (changed_at, command, username, agent, changes, user_id), before in zip(rows, outside[1:], strict=True):
         by, by_agent = names(user_id, username), names(None, agent)
-        entries.append(HistoryEntry(clock.rfc3339(changed_at), command, by, by_agent, msgspec.json.decode(changes)))
-        entries += [] if before is None else [before]
+        entry = HistoryEntry(clock.rfc3339(changed_at), command, by, by_agent, msgspec.json.decode(changes))
+        entries.append((entry, {}))
+        entries += [] if before is None else [_outside(before)]
     visible_entries: list[HistoryEntry] = []
-    for entry in entries:
+    for entry, since in entries:
         entry.changes = await render(run, view, entry.changes)
+        if since and entry.changes:
+            # The times of hidden fields would say when these were changed.
+            entry.since = clock.rfc3339(min(since[name] for name in entry.changes))
         # Apply the limit after filtering: otherwise hidden changes would displace visible ones.
         if entry.changes and len(visible_entries) < MAX_ENTRIES:
             visible_entries.append(entry)
     return visible_entries
 
 
+async def _entries(
+    run: Run, view: ModelView, record_id: str
+) -> tuple[Sequence[Row], Sequence[OutsideChange | None]]:
+    """Return the audit entries of a record, and what was not made through Countersign: since the newest of them, and
+    before each of them."""
+    rows = await run.reader.fetch(_ENTRIES, record_id, view.model.name)
+    if view.model.table is None:
+        return rows, [None] * (len(rows) + 1)
+    outside = await _outside_changes(run, view, record_id, rows)
+    for _ in range(_ATTEMPTS):
+        newer_rows = await run.reader.fetch(_ENTRIES, record_id, view.model.name)
+        if len(newer_rows) == len(rows):
+            return rows, outside
+        # The record may have been read after a change through Countersign whose entry was not read.
+        rows, outside = newer_rows, await _outside_changes(run, view, record_id, newer_rows)
+    return rows, [None, *outside[1:]]
+
+
 async def _outside_changes(
     run: Run, view: ModelView, record_id: str, rows: Sequence[Row]
-) -> Sequence[HistoryEntry | None]:
-    """Return the change since the newest row that was not made through Countersign, and the one before each row."""
-    if view.model.table is None:
-        return [None] * (len(rows) + 1)
+) -> Sequence[OutsideChange | None]:
     known = [(row[0], msgspec.json.decode(row[4])) for row in reversed(rows)]
-    found = await outside_changes.find(run, view.model, record_id, known)
-    return [None if each is None else _outside(each) for each in reversed(found)]
+    return (await outside_changes.find(run, view.model, record_id, known))[::-1]
 
 
-def _outside(change: OutsideChange) -> HistoryEntry:
-    since, noticed_at = clock.rfc3339(change.since), clock.rfc3339(change.noticed_at)
-    return HistoryEntry(noticed_at, outside_changes.COMMAND, None, None, dict(change.changes), since)
+def _outside(change: OutsideChange) -> tuple[HistoryEntry, Mapping[str, Instant]]:
+    noticed_at = clock.rfc3339(change.noticed_at)
+    return HistoryEntry(noticed_at, outside_changes.COMMAND, None, None, dict(change.changes)), change.since
 
 
 async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | None], str | None]:

@@ -4,12 +4,13 @@ The audit entries of a record contain the values that it had before and after ea
 one that the last entry left, another application or a trigger has changed it in between. Neither who nor when is known.
 """
 
+import decimal
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from countersign.declare import Declared, Select
+from countersign.declare import Decimal, Declared, Select
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.records.commands import record_writer
@@ -22,9 +23,9 @@ Changes: TypeAlias = Mapping[str, list[object]]
 
 
 class OutsideChange(NamedTuple):
-    """A change that was noticed at `noticed_at`, and happened after `since`."""
+    """A change that was noticed at `noticed_at`, and happened in each field after its time in `since`."""
 
-    since: Instant
+    since: Mapping[str, Instant]
     noticed_at: Instant
     changes: Changes
 
@@ -72,7 +73,7 @@ async def _between(
 
 
 def _outside_change(known: Mapping[str, _Known], at: Instant, gap: Changes) -> OutsideChange | None:
-    return OutsideChange(min(known[name].at for name in gap), at, gap) if gap else None
+    return OutsideChange({name: known[name].at for name in gap}, at, gap) if gap else None
 
 
 async def _keys(run: Run, copies: Sequence[object]) -> Mapping[int, bytes]:
@@ -89,6 +90,9 @@ def _is_other(
         return copies[0] != copies[1]
     before, now = (_text(run, each, keys) for each in copies)
     field = model.fields[name]
+    if isinstance(field, Decimal) and isinstance(before, str) and isinstance(now, str):
+        # The column may have been given another number of decimals.
+        return decimal.Decimal(before) != decimal.Decimal(now)
     is_known = not isinstance(field, Select) or before in field.options
     return before is not None and now is not None and before != now and is_known
 
