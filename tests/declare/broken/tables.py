@@ -48,6 +48,7 @@ def workflow_case(
 LOCKED = model("Plant", {"title": Text()}, table=Table("plant", key="id"), locked=(where("title", is_null=True),))
 WRITABLE = model("Plant", {"title": Text()}, table=Table("plant", key="id"), commands=("get", "update"))
 BED = model("Bed", {"title": Text()})
+READING = model("Plant", {"title": Text()}, table=Table("plant", key="id", writable=True), reads=("bed",))
 
 CASES: list[BrokenModules] = [
     table_case("write it like", Table("a.b.c", key="id")),
@@ -57,6 +58,7 @@ CASES: list[BrokenModules] = [
     table_case("different columns", Table("plant", key=("a", "a"))),
     models_case(tables.tables_have_their_commands, "plant.commands", "name some of get, list", WRITABLE),
     models_case(tables.tables_have_their_commands, "plant", "take locks, rules", LOCKED),
+    models_case(tables.tables_have_their_commands, "plant", "take locks, rules", READING),
     workflow_case("plant", "writable=True", rule=tables.tables_have_their_commands, table=Table("plant", key="id")),
     workflow_case("plant.state", "unknown=", Select("new", "done")),
     workflow_case("plant.state", "not the first", Select("new", unknown="new")),

@@ -62,8 +62,8 @@ def _writing_errors(model: Declared, table: Table) -> Iterator[str]:
         if name not in known_commands:
             text = f"a model with this table has no command {name}: name some of {', '.join(known_commands)}"
             yield member_error(model, "commands", text)
-    if any((model.locked, model.locked_with, model.rules, model.needs_approval)):
-        yield model_error(model, "a model with a table has no rules: take locks, rules and approvals out")
+    if any((model.locked, model.locked_with, model.rules, model.needs_approval, model.reads)):
+        yield model_error(model, "a model with a table has no rules: take locks, rules, approvals and reads out")
     if model.workflow is not None and not table.writable:
         yield model_error(model, "a workflow needs a table with writable=True: add it, or take the workflow out")
     for field in model.fields.values():
