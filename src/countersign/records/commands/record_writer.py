@@ -115,14 +115,24 @@ async def insert(
     if has_computed:
         await value_aliases.link_computed(run, model, record_id, field_inputs, values, {})
         aliases = await value_aliases.of_record(run, model, record_id, value_keys)
-    changes = {
+    await _after_write(run, model, record_id, values, {})
+    changes = _changes_of_new_record(run, values, value_keys, aliases)
+    await record_audit(run, command, model, record_id, changes, writes)
+    return record_id
+
+
+def _changes_of_new_record(
+    run: Run,
+    values: Mapping[str, Stored],
+    value_keys: Mapping[str, ValueKey],
+    aliases: value_aliases.Aliases,
+) -> dict[str, Any]:
+    """Return the changes that the audit entry of a new record contains: each value, after nothing."""
+    return {
         name: [None, audit_copy(run, value, value_keys.get(name), aliases.get(name))]
         for name, value in values.items()
         if value is not None
     }
-    await _after_write(run, model, record_id, values, {})
-    await record_audit(run, command, model, record_id, changes, writes)
-    return record_id
 
 
 def _initial_values(model: Declared, given_values: Mapping[str, Stored]) -> dict[str, Stored]:
