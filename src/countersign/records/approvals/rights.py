@@ -245,7 +245,7 @@ async def missing_right(run: Run, caller: Caller, step: Step, *, decides: bool =
     for name, value in step.given.items():
         if not value.is_default and not await _may_set(caller_run, view, step, name, value):
             return f"{step.model}.{name}"
-    if not await _reaches(run, view, step.command, [step.record_id] if step.record_id else []):
+    if not await _reaches(caller_run, view, step.command, [step.record_id] if step.record_id else []):
         return f"this {step.model}"
     return await missing_cascade_right(caller_run, step) if decides else None
 
