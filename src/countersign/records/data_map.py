@@ -21,6 +21,7 @@ from countersign.declare.text import Call, ModuleText, TextError
 from countersign.declare.text_file import NotReplaced, Replacement
 from countersign.file_access import explain_permission_error
 from countersign.kernel import clock
+from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.errors import StorageFull, is_disk_full
 from countersign.records.commands import record_writer
 from countersign.records.commands.errors import BadInput, TryAgain, refuse_unknown_keys
@@ -162,7 +163,8 @@ async def decide(run: Run, model: str, body: Body) -> object:
                 setting = run.engine.registry.models["setting"]
                 changes = _audit_changes(file, column, after, request)
                 await record_writer.record_audit(write_run, _DECIDE, setting, None, changes)
-            await asyncio.to_thread(replacement.finish)
+            # A cancelled call must not give up the lock while the thread puts the new file in its place.
+            await uncancellable(asyncio.ensure_future(asyncio.to_thread(replacement.finish)))
     except NotReplaced as error:
         raise TryAgain(f"{_DECIDE}: {error}: {_READ_AGAIN}, and decide again") from error
     except OSError as error:

@@ -258,7 +258,7 @@ def _library_item(row: Row) -> ExportedLibraryItem:
         hidden=bool(hidden),
         note=note,
         downloaded_version=version,
-        downloaded_platform=platform,
+        downloaded_platform=platform or None,
         downloaded_at=_moment(downloaded_at),
     )
 
