@@ -33,7 +33,7 @@ os.close(end)
 sys.stdin.read()
 """
 SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
-FIRST_OF_MODULE = {entry.place.partition(":")[0]: name for name, entry in reversed(COMMANDS.items())}
+FIRST_OF_MODULE = {entry.import_path.partition(":")[0]: name for name, entry in reversed(COMMANDS.items())}
 """Maps each module to its first command. The other commands of the module import the same modules."""
 
 pytestmark = pytest.mark.skipif(not issubclass(subprocess.Popen, ForkedProcess), reason="processes are not forked")

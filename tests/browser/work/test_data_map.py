@@ -11,6 +11,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
+from tests.browser.waiting import press
 from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import PASSWORD, Desk, require_pages
 from tests.servers.countersign import COMMAND, environment, served
@@ -160,21 +161,21 @@ async def test_fields_are_decided_on_with_the_keyboard_alone(browser: Browser, c
         await connected.sign_in(page, "root", "/data?show=undecided")
         await expect(page.locator("main tbody tr")).to_have_count(4)
 
-        await page.keyboard.press("j")
+        await press(page, "j")
         await expect(row_of(page, "hobby").get_by_role("button").first).to_be_focused()
-        await page.keyboard.press("j")
+        await press(page, "j")
         await expect(row_of(page, "remark").get_by_role("button").first).to_be_focused()
-        await page.keyboard.press("k")
-        await page.keyboard.press("Enter")
+        await press(page, "k")
+        await press(page, "Enter")
         await expect(page.locator("#decide-reason")).to_be_focused()
         await page.keyboard.type(REASON)
-        await page.keyboard.press("Escape")
+        await press(page, "Escape")
         await expect(page.locator("dialog[open]")).to_have_count(0)
         await expect(row_of(page, "hobby").get_by_role("button").first).to_be_focused()
-        await page.keyboard.press("Enter")
+        await press(page, "Enter")
         await expect(page.locator("#decide-reason")).to_be_focused()
         await page.keyboard.type(REASON)
-        await page.keyboard.press("Enter")
+        await press(page, "Enter")
 
         await expect(page.locator("main tbody tr")).to_have_count(3)
         await expect(row_of(page, "remark").get_by_role("button").first).to_be_focused()
