@@ -1,6 +1,9 @@
 """Module texts: what is written is read again, and reading runs no code and has bounds."""
 
+import gc
 import string
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -174,6 +177,24 @@ def test_a_text_beyond_the_bounds_is_refused_before_it_is_parsed(source: str, mo
 
     with pytest.raises(TextError):
         text.read(source)
+
+
+def test_several_threads_read_texts_at_a_time() -> None:
+    models = "".join(f"class M{at}(Model):\n    a = Text(label='A', where=('b', ('c', 'd')))\n" for at in range(40))
+    source = f"from countersign.declare import Model, Module, Text\n{models}module = Module('shop')\n"
+
+    def give_way(_phase: str, _info: dict[str, int]) -> None:
+        time.sleep(0.0005)
+
+    # While garbage is collected during a parse, another thread runs.
+    gc.callbacks.append(give_way)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(text.read, [source] * 200))
+    finally:
+        gc.callbacks.remove(give_way)
+
+    assert {each.module for each in found} == {found[0].module}
 
 
 def test_an_error_names_the_line() -> None:

@@ -5,6 +5,7 @@ import ast
 import io
 import keyword
 import re
+import threading
 import tokenize
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,10 @@ LINE_LENGTH = 120
 _ANY_LENGTH = 10 * MAX_BYTES
 _COMMENT_CHARACTERS = "\t\u00ad\u200b\u200c\u200d"
 """Characters of comments that are not printable: the tab, the soft hyphen, and what joins or divides letters."""
+
+_PARSER = threading.Lock()
+"""Locked during a parse. In Python before 3.11.9, threads share the count of nested nodes, so one of two parses at a
+time can fail with a SystemError (CPython issue 106905)."""
 
 PACKAGE = "countersign.declare"
 _NOT_IN_TEXT = ("BadValue", "DeclarationError", "Declared", "Field", "Notation", "Stored", "Structure", "Work")
@@ -152,7 +157,8 @@ def read(text: str, source: str = "the module text") -> ModuleText:
     """
     comments = _scanned(text)
     try:
-        tree = ast.parse(text, source)
+        with _PARSER:
+            tree = ast.parse(text, source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = (error.lineno or 0) if isinstance(error, SyntaxError) else 0
         raise TextError("it is not valid Python: correct the line", line) from error
