@@ -1,9 +1,14 @@
 // The account page: who is signed in and where, what they publish for, and how the pages look in this browser.
-import { Button, LinkButton } from "../../shared/components/button";
+import { useState } from "preact/hooks";
+import { send } from "../../shared/client";
+import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
 import { LanguageSwitch, ThemeSwitch } from "../../shared/components/shell";
 import { translator } from "../../shared/i18n";
+import { Problem } from "../../shared/problem";
+import { saveFile } from "../../shared/save_file";
+import { showToast } from "../../shared/toast";
 import { Sessions } from "../account/sessions";
 import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
@@ -62,17 +67,29 @@ export function Account() {
   );
 }
 
-/** The button that downloads everything the store keeps about the person. */
+/** The button that saves everything the store keeps about the person. The request carries the session mark, so the file
+ *  never contains the data of another person who signed in in another window. */
 function Export() {
+  const [isBusy, setIsBusy] = useState(false);
+  const save = async () => {
+    setIsBusy(true);
+    try {
+      const response = await send("GET", "/api/v1/me/export");
+      saveFile("countersign-account.json", await response.blob());
+    } catch (error) {
+      showToast(Problem.from(error).message);
+    }
+    setIsBusy(false);
+  };
   return (
     <section class="panel-box setting-panel" aria-labelledby="export">
       <h2 id="export">{t("export")}</h2>
       <p class="quiet">{t("export.text")}</p>
       <div class="row">
-        <LinkButton href="/api/v1/me/export" download>
+        <Button busy={isBusy} onClick={() => void save()}>
           <Icon name="download" />
           {t("export.do")}
-        </LinkButton>
+        </Button>
       </div>
     </section>
   );

@@ -1,4 +1,5 @@
 // Exports a list as a CSV file. The API writes the CSV; this file requests it and saves it.
+import { saveFile } from "../../shared/save_file";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { call, type Field, type Model } from "../api";
@@ -25,12 +26,4 @@ async function download(model: Model, body: object, prefix: string): Promise<voi
   } catch (error) {
     showToast((Problem.from(error)).message);
   }
-}
-
-function saveFile(name: string, blob: Blob): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

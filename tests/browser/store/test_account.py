@@ -78,10 +78,29 @@ async def test_a_person_downloads_their_data(browser: Browser, demo_store: Runni
     async with open_watched_page(browser, demo_store.url) as page:
         await sign_in(page, email, "/account")
         async with page.expect_download() as download_event:
-            await page.get_by_role("link", name="Export my data").click()
+            await page.get_by_role("button", name="Export my data").click()
         download = await download_event.value
         document = json.loads((await download.path()).read_text())
 
     assert download.suggested_filename == "countersign-account.json"
     assert document["person"]["email"] == email
     assert [each["is_current"] for each in document["sessions"]] == [True]
+
+
+async def test_the_export_never_contains_the_data_of_another_person(browser: Browser, demo_store: Running) -> None:
+    first, second = [await asyncio.to_thread(new_person, demo_store) for _ in range(2)]
+    async with open_watched_page(browser, demo_store.url, expected=("401",)) as page:
+        await sign_in(page, first, "/account")
+        downloads: list[object] = []
+        page.on("download", lambda download: downloads.append(download))
+        # The other person signs in in another window of the same browser.
+        answer = await page.context.request.post(
+            f"{demo_store.url}/auth/signin",
+            form={"email": second, "password": PASSWORD},
+            headers={"Origin": demo_store.url},
+        )
+        assert answer.ok, await answer.text()
+        await page.get_by_role("button", name="Export my data").click()
+        await expect(page.locator(".toast").first).to_be_visible()
+
+    assert not downloads
