@@ -17,7 +17,7 @@ requests per second.
 """
 ORDER = (
     *("catalog_page", "product", "library", "redeem", "records_read", "records_peers", "transfer", "startup", "jobs"),
-    *("growth", "workers"),
+    *("tools_mcp", "connected", "connected_writers", "growth", "workers"),
 )
 
 
