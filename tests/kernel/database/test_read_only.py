@@ -1,5 +1,6 @@
 """Reading an existing database: nothing is written, and no text of the database is in an error or in the log."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
@@ -91,6 +92,19 @@ async def test_a_slow_statement_ends_at_the_deadline(existing: ExistingDatabase)
 
     with pytest.raises(Unavailable, match="did not answer in time"):
         await existing.scan(statement)
+
+
+async def test_a_cancelled_read_leaves_no_transaction_open(existing: ExistingDatabase) -> None:
+    statement = f"SELECT id FROM {qualified_name(existing)}"
+    for passes in range(40):
+        read = asyncio.ensure_future(existing.scan(statement))
+        for _ in range(passes):
+            await asyncio.sleep(0.0002)
+        read.cancel()
+        await asyncio.wait([read])
+
+    # A connection in an aborted or open transaction would refuse BEGIN or return rows of an old snapshot.
+    assert [len(await existing.scan(statement)) for _ in range(4)] == [2, 2, 2, 2]
 
 
 async def test_a_database_that_is_away_is_unavailable_and_is_used_again_later(

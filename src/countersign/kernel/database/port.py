@@ -136,7 +136,11 @@ MAX_BYTES = 1 << 18
 
 def length(row: Row) -> int:
     """Return the approximate size of the row in bytes."""
-    return sum(len(value) for value in row if isinstance(value, str | bytes))
+    size = 0
+    for value in row:
+        if type(value) is str or type(value) is bytes:
+            size += len(value)
+    return size
 
 
 def first(rows: Iterator[Row]) -> list[Row]:

@@ -114,8 +114,10 @@ class ExistingPostgres:
                 if settings:
                     await connection.execute(read_only.SET_SETTINGS, read_only.settings_text(settings))
                 yield connection
-            finally:
+            except BaseException:
                 await uncancellable(asyncio.ensure_future(_end(connection)))
+                raise
+            await _end(connection)
 
     async def close(self) -> None:
         """Wait for running reads, then close every connection."""
@@ -139,6 +141,9 @@ async def _end(connection: Connection) -> None:
     try:
         async with asyncio.timeout(CONNECT_S):
             await connection.execute("ROLLBACK")
+    except asyncio.CancelledError:
+        connection.terminate()
+        raise
     except postgres.ERRORS:
         with suppress(asyncpg.InterfaceError):
             connection.terminate()

@@ -192,7 +192,7 @@ def key_of(dialect: Dialect, values: Sequence[Any]) -> Key | None:
     text is not UTF-8."""
     if None in values:
         return None
-    if dialect == "postgres":
+    if dialect == "postgres" or str not in map(type, values):
         return tuple(values)
     try:
         return tuple(_from_hex(each) if isinstance(each, str) else each for each in values)

@@ -33,6 +33,8 @@ MAX_SCANNED_CHARACTERS = 8 << 20
 """The number of characters that a page read at once may have. Larger pages are read in batches."""
 MAX_KEY_LENGTH = 400
 """The number of bytes of a key whose record has an id."""
+_ALIAS = "t"
+"""The name of the table of records in statements."""
 _REVISION_BYTES = 6
 _COMPARISONS = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -356,6 +358,7 @@ class AdoptedReader(RecordReader):
         self._tables = tables
         self._table = tables.table(model_view.model.name)
         self._revision_key = hashlib.blake2b(domain.id.encode() if domain else b"", key=key, digest_size=32).digest()
+        self._constant_columns: tuple[str, ...] | None = None
         self._parts: list[_Part] = []
         start = len(self._table.key)
         for index, name in enumerate(model_view.fields, 2):
@@ -383,18 +386,23 @@ class AdoptedReader(RecordReader):
 
     def scope(self, parameters: Parameters) -> AdoptedScope:
         """Return the table as part of a statement for this view."""
-        return AdoptedScope(self._tables, self._table.model.name, parameters, "t", self.caller_view)
+        return AdoptedScope(self._tables, self._table.model.name, parameters, _ALIAS, self.caller_view)
 
     def columns(self, scope: Scope) -> list[str]:
         """Return the expressions to select: the key, then the columns of each field."""
         if not isinstance(scope, AdoptedScope):
             raise TypeError("the table of an existing database needs a scope of its own")
-        expressions = scope.key_values()
+        if self._constant_columns is not None:
+            return [*self._constant_columns]
+        expressions, parameter_count = scope.key_values(), len(scope.parameters.values)
         for part in self._parts:
             if isinstance(part.field, Ref):
                 expressions += scope.ref_values(part.field)
             else:
                 expressions.append(columns.shown_text(scope.dialect, scope.value_of(part.field), part.field))
+        # Row conditions on the target of a ref have parameters, whose numbers differ between statements.
+        if len(scope.parameters.values) == parameter_count and scope.alias == _ALIAS:
+            self._constant_columns = (*expressions,)
         return expressions
 
     def groups(self, field: Field, rows: Sequence[Row]) -> list[tuple[object, int]]:
@@ -434,7 +442,7 @@ class AdoptedReader(RecordReader):
         if isinstance(part.field, Ref):
             end, dialect = first + part.width, self._tables.dialect
             return self._ref_ids(part.field, [columns.key_of(dialect, row[first:end]) for row in rows])
-        if part.field.column == "TEXT":
+        if part.field.column == "TEXT" and self._tables.dialect == "sqlite":
             return [columns.shown(row[first]) for row in rows]
         return [row[first] for row in rows]
 

@@ -4,7 +4,7 @@ commands."""
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -135,46 +135,49 @@ async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenera
     no records."""
     record_reader = run.engine.reading(run.caller, run.view_of(model))
     is_csv = request.content_type == "text/csv"
-    async with aclosing(_records(run, model, record_reader, request)) as record_stream:
+    async with aclosing(_records(run, model, record_reader, request)) as batch_stream:
         # Read first, so that an error of the read comes before any part of the text.
-        first_record = await anext(record_stream, None)
+        first_batch = await anext(batch_stream, None)
         if is_csv:
             headers = [escape_formula(column.header) for column in request.columns]
             yield format_rows([headers], request.notation.separator or ","), 0
-        if first_record is not None:
-            yield (_csv(request, first_record) if is_csv else _lines(request, first_record)), len(first_record)
-        async for records in record_stream:
-            yield (_csv(request, records) if is_csv else _lines(request, records)), len(records)
+        if first_batch is not None:
+            yield (_csv(request, first_batch) if is_csv else _lines(request, first_batch)), len(first_batch.names)
+        async for batch in batch_stream:
+            yield (_csv(request, batch) if is_csv else _lines(request, batch)), len(batch.names)
 
 
-_Records: TypeAlias = list[tuple[Sequence[Any], Mapping[str, str]]]
-"""For each record, its values as the caller sees them, and a map from the reference fields to the names of the
-referenced records."""
+class _Batch(NamedTuple):
+    """The values of some records as the caller sees them, one sequence for each column of the export, and for each
+    record a map from the reference fields to the names of the referenced records."""
+
+    columns: Sequence[Sequence[Any]]
+    names: Sequence[Mapping[str, str]]
 
 
-def _csv(request: ExportRequest, records: _Records) -> str:
-    return format_rows([_cells(request, *record) for record in records], request.notation.separator or ",")
+def _csv(request: ExportRequest, batch: _Batch) -> str:
+    cells = [_cells(request, *pair, batch.names) for pair in zip(request.columns, batch.columns, strict=True)]
+    return format_rows(zip(*cells, strict=True), request.notation.separator or ",")
 
 
-def _lines(request: ExportRequest, records: _Records) -> str:
+def _lines(request: ExportRequest, batch: _Batch) -> str:
     names = [column.name for column in request.columns]
-    return "".join(_encoder.encode(dict(zip(names, item, strict=True))).decode() + "\n" for item, _ in records)
+    rows = zip(*batch.columns, strict=True)
+    return "".join(_encoder.encode(dict(zip(names, row, strict=True))).decode() + "\n" for row in rows)
 
 
 async def _records(
     run: Run, model: str, record_reader: RecordReader, request: ExportRequest
-) -> AsyncGenerator[_Records]:
+) -> AsyncGenerator[_Batch]:
     statement, count = _statement(run, model, request), len(record_reader.names)
     positions = [record_reader.names.index(cast(str, column.name)) for column in request.columns]
     async with aclosing(run.stream(record_reader, statement)) as row_batches:
         async for rows in row_batches:
             records: list[Record] = await mask_output.masked_records(run, record_reader, [row[:count] for row in rows])
             names = await _names(run, request.named, [row[count:] for row in rows])
-            values = [msgspec.structs.astuple(record) for record in records]
-            yield [
-                ([value[position] for position in positions], row_names)
-                for value, row_names in zip(values, names, strict=True)
-            ]
+            columns = list(zip(*map(msgspec.structs.astuple, records), strict=True))
+            if columns:
+                yield _Batch([columns[position] for position in positions], names)
 
 
 def _statement(run: Run, model: str, request: ExportRequest) -> select.SelectStatement:
@@ -198,17 +201,27 @@ async def _names(run: Run, refs: Sequence[Ref], rows: Sequence[Sequence[Any]]) -
     ]
 
 
-def _cells(request: ExportRequest, values: Sequence[object], names: Mapping[str, str]) -> list[str]:
-    return [_cell(request, *pair, names) for pair in zip(request.columns, values, strict=True)]
+def _cells(
+    request: ExportRequest, column: Column, values: Sequence[object], names: Sequence[Mapping[str, str]]
+) -> list[str]:
+    """Return the values of a column as cells that a spreadsheet does not evaluate as formulas."""
+    if request.is_shown:
+        return [_shown_cell(request, column, *pair) for pair in zip(values, names, strict=True)]
+    return [_raw_cell(value) for value in values]
 
 
-def _cell(request: ExportRequest, column: Column, value: object, names: Mapping[str, str]) -> str:
-    """Return the value as a cell that a spreadsheet does not evaluate as a formula."""
-    if value is None:
-        return ""
-    text = format_for_people(column, value, request.notation) if request.is_shown else None
+def _shown_cell(request: ExportRequest, column: Column, value: object, names: Mapping[str, str]) -> str:
+    text = None if value is None else format_for_people(column, value, request.notation)
     if text is None and isinstance(value, str):
         # The value of a reference is the id of a record. It is replaced by the name of the record if the caller can
         # read the name.
         return escape_formula(names.get(column.name or "", value))
-    return _encoder.encode(value).decode() if text is None else text
+    return _raw_cell(value) if text is None else text
+
+
+def _raw_cell(value: object) -> str:
+    if isinstance(value, str):
+        return escape_formula(value)
+    if type(value) is int:
+        return str(value)
+    return "" if value is None else _encoder.encode(value).decode()
