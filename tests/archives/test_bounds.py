@@ -9,18 +9,18 @@ from collections.abc import Sequence
 import pytest
 
 from countersign.archives import bounded_reader, tar_reader
+from countersign.archives import limits as archive_limits
 from countersign.archives.entry import ArchiveMember
-from countersign.archives.limits import Limits
+from countersign.archives.limits import (
+    COUNT_FIRST_FROM,
+    MAX_EXTENDED_HEADERS,
+    MAX_REREAD_FACTOR,
+    RECORDS_PER_ENTRY,
+    Limits,
+)
 from countersign.archives.reader import read
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.tar_headers import RECORDS_PER_ENTRY
-from countersign.archives.tar_reader import (
-    COUNT_FIRST_FROM,
-    MAX_EXTENSIONS,
-    MAX_REREAD_FACTOR,
-    FileLocation,
-    LinkedFiles,
-)
+from countersign.archives.tar_reader import FileLocation, LinkedFiles
 
 
 def _tar_of(entries: Sequence[tuple[str, bytes | str]]) -> bytes:
@@ -95,7 +95,7 @@ def test_small_files_with_alternating_hard_links_are_read_again_only_once(monkey
 def test_alternating_hard_links_are_refused_after_too_many_bytes_were_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tar_reader, "MIN_REREAD_BYTES", 1 << 20)
+    monkeypatch.setattr(archive_limits, "MIN_REREAD_BYTES", 1 << 20)
     monkeypatch.setattr(tar_reader, "_MAX_CACHED_BYTES", 0)
     links = [(f"l{number}", "ab"[number % 2]) for number in range(200)]
     data = _tar_of([("filler", bytes(1 << 20)), ("a", b"a"), ("b", b"b"), *links])
@@ -120,7 +120,7 @@ def test_a_hard_link_has_the_bytes_of_its_file() -> None:
         assert b"".join(files.pieces(FileLocation(start, 100, 0o644), 2000, "l")) == file_bytes[start : start + 100]
 
 
-@pytest.mark.parametrize("count", [MAX_EXTENSIONS + 1, 400])
+@pytest.mark.parametrize("count", [MAX_EXTENDED_HEADERS + 1, 400])
 def test_a_chain_of_global_headers_is_refused(count: int) -> None:
     record = b"13 comment=a\n"
     header = tarfile.TarInfo("g")
@@ -131,7 +131,7 @@ def test_a_chain_of_global_headers_is_refused(count: int) -> None:
         _read(block * count + _tar_of([("a", b"a")]))
 
     assert refusal.value.rule == "pax-order"
-    assert _read(block * MAX_EXTENSIONS + _tar_of([("a", b"a")]))
+    assert _read(block * MAX_EXTENDED_HEADERS + _tar_of([("a", b"a")]))
 
 
 def _tar_with_pax_records(counts: Sequence[int]) -> bytes:

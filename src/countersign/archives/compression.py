@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from countersign.archives.bounded_reader import PIECE_BYTES, ReadPiece
-from countersign.archives.limits import Budget, Limits
+from countersign.archives.limits import MAX_XZ_BYTES, MAX_ZSTD_WINDOW_LOG, Budget, Limits
 from countersign.archives.refusals import ArchiveRefused
 
 if sys.version_info >= (3, 14):
@@ -15,8 +15,6 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-_WINDOW_LOG = 27
-_XZ_MEMORY = 160 << 20
 _MEMORY_WORDS = ("emory", "indow")
 
 
@@ -58,11 +56,11 @@ class _GzipEngine:
 
 
 def _xz() -> _Engine:
-    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=MAX_XZ_BYTES)
 
 
 def _zstd() -> _Engine:
-    return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})
+    return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: MAX_ZSTD_WINDOW_LOG})
 
 
 Start: TypeAlias = Callable[[], _Engine]

@@ -1,4 +1,5 @@
-"""The limits for one archive (bytes, ratio, entries, time), and how much of them it has used."""
+"""All limits for untrusted archives: bytes, ratio, entries, time and memory, the limits of each format, and counters of
+how much an archive has used."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -100,3 +101,81 @@ class Budget:
         if self._too_much == "too-large":
             raise ArchiveRefused("too-large", f"it unpacks to more than {self._limits.total_bytes} bytes", entry=entry)
         raise ArchiveRefused("ratio", f"it unpacks to more than {self._limits.ratio} times its size", entry=entry)
+
+
+MAX_CHAINED_LINKS = 16
+"""The maximum number of other links that resolving a symbolic link may pass through."""
+
+# The limits on memory --------------------------------------------------------------------------------------------
+
+MAX_PROCESS_BYTES = 1 << 30
+"""The memory of the process that extracts an archive."""
+MAX_XZ_BYTES = 160 << 20
+"""The memory for decompressing an xz stream."""
+MAX_ZSTD_WINDOW_LOG = 27
+"""The largest window of a zstd stream, as a power of two."""
+
+# The limits of zip files ------------------------------------------------------------------------------------------
+
+MAX_ZIP_DIRECTORY_BYTES = 128 << 20
+"""The maximum size of the central directory."""
+
+# The limits of tar files ------------------------------------------------------------------------------------------
+
+MAX_EXTENDED_HEADER_BYTES = 1 << 20
+MAX_EXTENDED_HEADERS = 8
+"""The maximum number of extended headers before one entry."""
+COUNT_FIRST_FROM = 5_000
+"""At this number of entries, the reader first counts all entries of the archive before it continues."""
+SPARE_RECORDS, RECORDS_PER_ENTRY = 10_000, 16
+"""The number of PAX records that an archive may have, and the number of further records per entry."""
+
+
+class PaxRecordCounter:
+    """Limits the number of PAX records of an archive.
+
+    The limits on bytes are not enough: many small records take long to parse, and compress to almost nothing.
+    """
+
+    def __init__(self) -> None:
+        self._left = SPARE_RECORDS
+
+    def entry(self) -> None:
+        """Allow the records of one more entry."""
+        self._left += RECORDS_PER_ENTRY
+
+    def take(self, name: str) -> None:
+        """Count one record.
+
+        Raises:
+            ArchiveRefused: `pax-record`: the archive has too many records.
+        """
+        self._left -= 1
+        if self._left < 0:
+            detail = f"there are more than {RECORDS_PER_ENTRY} PAX records for each entry and {SPARE_RECORDS} besides"
+            raise ArchiveRefused("pax-record", detail, entry=name)
+
+
+MAX_REREAD_FACTOR = 4
+"""For the file of a hard link, the reader goes back in the stream. All bytes that the reader skips again for this are
+at most this many times the bytes before the current link."""
+MIN_REREAD_BYTES = 64 << 20
+"""The number of bytes that may be skipped again for hard links in any archive, however small it is."""
+
+
+class RereadCounter:
+    """Limits the number of bytes that are skipped again for hard links, and so the time that hard links take."""
+
+    def __init__(self) -> None:
+        self._skipped = 0
+
+    def skip(self, size: int, position: int, entry: str) -> None:
+        """Count `size` bytes that are skipped again for the hard link `entry`, whose header ends at `position`.
+
+        Raises:
+            ArchiveRefused: `hard-link`: too many bytes would be skipped again.
+        """
+        self._skipped += size
+        if self._skipped > max(MIN_REREAD_BYTES, MAX_REREAD_FACTOR * position):
+            detail = f"hard links go back so often that more than {self._skipped} bytes would be read again"
+            raise ArchiveRefused("hard-link", detail, entry=entry)

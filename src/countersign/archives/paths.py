@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from countersign.archives.entry import Kind
-from countersign.archives.limits import Budget, Limits
+from countersign.archives.limits import MAX_CHAINED_LINKS, Budget, Limits
 from countersign.archives.refusals import ArchiveRefused
 
 _DEVICES = (
@@ -215,9 +215,6 @@ class ArchivePaths:
         return ArchiveRefused("duplicate-name", "the path occurs twice in the archive", entry=path)
 
 
-MAX_PASSED = 16
-"""The maximum number of other links that resolving a link may pass through."""
-
 _NameForm: TypeAlias = Callable[[str], str]
 
 
@@ -345,8 +342,8 @@ def _components(target: str) -> list[str]:
 
 
 def _require_few_links(link_count: int, link: _Node) -> None:
-    if link_count > MAX_PASSED:
-        raise ArchiveRefused("link-chain", f"it passes through more than {MAX_PASSED} links", entry=link.path)
+    if link_count > MAX_CHAINED_LINKS:
+        raise ArchiveRefused("link-chain", f"it passes through more than {MAX_CHAINED_LINKS} links", entry=link.path)
 
 
 def _escape(path: str, target: str) -> ArchiveRefused:

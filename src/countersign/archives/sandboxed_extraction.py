@@ -14,7 +14,7 @@ import msgspec
 from countersign.archives import confinement
 from countersign.archives.confinement import UNPRIVILEGED_ID
 from countersign.archives.extraction import ExtractionCounts, extract, require_empty_target
-from countersign.archives.limits import Limits
+from countersign.archives.limits import MAX_PROCESS_BYTES, Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.file_sync import sync_folder
 from countersign.kernel import ids
@@ -77,7 +77,6 @@ if __name__ == "__main__":
     sys.stdout.buffer.write(msgspec.json.encode(result))
 
 
-MEMORY_BYTES = 1 << 30
 _GRACE_S = 30
 
 
@@ -97,7 +96,7 @@ def extract_in_sandbox(
     *,
     name: str = "",
     durable: bool = True,
-    memory_bytes: int = MEMORY_BYTES,
+    memory_bytes: int = MAX_PROCESS_BYTES,
 ) -> ExtractionCounts:
     """Extract an archive like `extraction.extract`, but in a confined process.
 

@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from countersign.archives.limits import Limits
+from countersign.archives.limits import Limits, PaxRecordCounter
 from countersign.archives.refusals import ArchiveRefused
 
 BLOCK = 512
@@ -124,33 +124,6 @@ _NO_DIGITS = bytes(ord("_") if byte in b"0123456789" else byte for byte in range
 _UTF8 = ("ISO-IR 10646 2000 UTF-8", "UTF-8")
 _NO_ROOM = 8 << 30
 """The smallest size that does not fit into the size field of a header."""
-SPARE_RECORDS, RECORDS_PER_ENTRY = 10_000, 16
-"""The number of PAX records that an archive may have, and the number of further records per entry."""
-
-
-class PaxRecordCounter:
-    """Limits the number of PAX records of an archive.
-
-    The limits on bytes are not enough: many small records take long to parse, and compress to almost nothing.
-    """
-
-    def __init__(self) -> None:
-        self._left = SPARE_RECORDS
-
-    def entry(self) -> None:
-        """Allow the records of one more entry."""
-        self._left += RECORDS_PER_ENTRY
-
-    def take(self, name: str) -> None:
-        """Count one record.
-
-        Raises:
-            ArchiveRefused: `pax-record`: the archive has too many records.
-        """
-        self._left -= 1
-        if self._left < 0:
-            detail = f"there are more than {RECORDS_PER_ENTRY} PAX records for each entry and {SPARE_RECORDS} besides"
-            raise ArchiveRefused("pax-record", detail, entry=name)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,15 @@ from typing import NamedTuple, TypeAlias
 from countersign.archives import crosscheck, tar_headers
 from countersign.archives.bounded_reader import PIECE_BYTES, ForwardReader
 from countersign.archives.entry import NO_CONTENT, Kind, RawEntry, checked_mode
-from countersign.archives.limits import Budget, Limits
+from countersign.archives.limits import (
+    COUNT_FIRST_FROM,
+    MAX_EXTENDED_HEADER_BYTES,
+    MAX_EXTENDED_HEADERS,
+    Budget,
+    Limits,
+    PaxRecordCounter,
+    RereadCounter,
+)
 from countersign.archives.refusals import ArchiveRefused
 from countersign.archives.tar_headers import BLOCK, NO_EXTENSION, ExtendedHeaders, Header
 
@@ -36,11 +44,6 @@ def check_count(reader: ForwardReader, limits: Limits, budget: Budget) -> None:
             reader.skip(header.size + -header.size % BLOCK)
 
 
-MAX_REREAD_FACTOR = 4
-"""For the file of a hard link, the reader goes back in the stream. All bytes that the reader skips again for this are
-at most this many times the bytes before the current link."""
-MIN_REREAD_BYTES = 64 << 20
-"""The number of bytes that may be skipped again for hard links in any archive, however small it is."""
 _MAX_CACHED_BYTES = 8 << 20
 _CACHE_BYTES = 32 << 20
 
@@ -60,8 +63,7 @@ class LinkedFiles:
     """Reads files of the stream again, for hard links.
 
     If the file is before the reader's position, the reader opens the stream again at its start. Small files are
-    cached, because most hard links name one of a few files. MAX_REREAD_FACTOR limits the time that hard links take to
-    a multiple of the time for the archive.
+    cached, because most hard links name one of a few files. `RereadCounter` limits the bytes that are read again.
     """
 
     def __init__(self, begin: OpenStream) -> None:
@@ -69,7 +71,7 @@ class LinkedFiles:
         self._reader: ForwardReader | None = None
         self._cache: OrderedDict[int, bytes] = OrderedDict()
         self._cached_bytes = 0
-        self._passed = 0
+        self._counter = RereadCounter()
 
     def pieces(self, location: FileLocation, position: int, entry: str) -> Iterator[bytes]:
         """Yield the content of an earlier file of the stream. `position` is the end of the header of the entry `entry`.
@@ -100,10 +102,7 @@ class LinkedFiles:
             self._reader = self._begin()
         bytes_to_skip = start - self._reader.position
         if not self._reader.can_jump:
-            self._passed += bytes_to_skip
-            if self._passed > max(MIN_REREAD_BYTES, MAX_REREAD_FACTOR * position):
-                detail = f"hard links go back so often that more than {self._passed} bytes would be read again"
-                raise ArchiveRefused("hard-link", detail, entry=entry)
+            self._counter.skip(bytes_to_skip, position, entry)
         self._reader.skip(bytes_to_skip)
         return self._reader
 
@@ -120,11 +119,6 @@ def _cut(data: bytes) -> Iterator[bytes]:
 
 
 _ZEROS = bytes(BLOCK)
-_MAX_EXTENSION_BYTES = 1 << 20
-MAX_EXTENSIONS = 8
-"""The maximum number of extended headers before one entry."""
-COUNT_FIRST_FROM = 5_000
-"""At this number of entries, the reader first counts all entries of the archive before it continues."""
 _FILE, _OLD_FILE, _HARD, _LINK, _FOLDER = b"0", b"\0", b"1", b"2", b"5"
 _KINDS: dict[bytes, Kind] = {_FILE: "file", _OLD_FILE: "file", _HARD: "file", _LINK: "link", _FOLDER: "folder"}
 _LINKS = (_HARD, _LINK)
@@ -162,7 +156,7 @@ class TarReader:
         self._counting = counting
         self._entries = 0
         self._peer = crosscheck.TarCrosscheck()
-        self._records = tar_headers.PaxRecordCounter()
+        self._records = PaxRecordCounter()
         self._files: dict[str, FileLocation] = {}
         self._linked = LinkedFiles(lambda: begin(None))
 
@@ -215,8 +209,8 @@ class TarReader:
             if header.type not in _EXTENSIONS:
                 extensions.check_behind(header)
                 return _EntryHeaders(header, extensions, block if len(headers) == 1 else b"".join(headers), start)
-            if len(headers) > 2 * MAX_EXTENSIONS:
-                detail = f"more than {MAX_EXTENSIONS} extended headers precede one entry"
+            if len(headers) > 2 * MAX_EXTENDED_HEADERS:
+                detail = f"more than {MAX_EXTENDED_HEADERS} extended headers precede one entry"
                 raise ArchiveRefused("pax-order", detail, entry=tar_headers.printable_name(header.name))
             payload = self._payload(header)
             content, padding = payload[: header.size], payload[header.size :]
@@ -253,7 +247,7 @@ class TarReader:
     def _payload(self, header: Header) -> bytes:
         """The content of an extended header with its padding."""
         name = tar_headers.printable_name(header.name)
-        if header.size > _MAX_EXTENSION_BYTES:
+        if header.size > MAX_EXTENDED_HEADER_BYTES:
             raise ArchiveRefused("pax-record", f"an extended header has {header.size} bytes", entry=name)
         payload = self._reader.exactly(header.size + -header.size % BLOCK, name)
         self._check_padding(payload[header.size :], name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from countersign.archives.entry import Kind, checked_mode
-from countersign.archives.limits import Limits
+from countersign.archives.limits import MAX_ZIP_DIRECTORY_BYTES, Limits
 from countersign.archives.refusals import ArchiveRefused
 
 END_SIGNATURE = b"PK\x05\x06"
@@ -16,7 +16,6 @@ _LOCATOR = struct.Struct("<4sLQL")
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _RECORD_SIGNATURES = (b"PK\x01\x02", b"PK\x03\x04", END_SIGNATURE, b"PK\x06\x06", b"PK\x06\x07", b"PK\x07\x08")
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
-_MAX_DIRECTORY_BYTES = 128 << 20
 
 
 class EndRecord(NamedTuple):
@@ -59,7 +58,7 @@ def _check_directory(end: EndRecord, record_position: int, limits: Limits) -> No
     """Refuse a central directory that is too large, too small, or does not end at the offset `record_position`."""
     if end.entries > limits.entries:
         raise ArchiveRefused("too-many-entries", f"it has {end.entries} entries, and {limits.entries} are allowed")
-    if not 46 * end.entries <= end.size <= _MAX_DIRECTORY_BYTES:
+    if not 46 * end.entries <= end.size <= MAX_ZIP_DIRECTORY_BYTES:
         raise ArchiveRefused("directory-size", f"the directory of {end.entries} entries has {end.size} bytes")
     if end.start + end.size != record_position:
         rule = "leading-data" if end.start + end.size < record_position else "zip-end"
