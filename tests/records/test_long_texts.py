@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from countersign.records.commands import list_search
+from countersign.records.commands import limits
 from tests.records.office import Office
 
 
@@ -39,13 +39,13 @@ async def test_a_text_too_long_for_an_index_is_refused_without_a_server_error(of
 async def test_a_page_of_too_many_long_texts_is_refused_and_a_smaller_page_is_returned(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(list_search, "MAX_PAGE_BYTES", 1 << 20)
+    monkeypatch.setattr(limits, "MAX_PAGE_BYTES", 1 << 20)
     for _ in range(3):
         await office.value("alice", "lead.create", title="Long", notes="x" * 500_000)
     long = [{"field": "title", "op": "eq", "value": "Long"}]
 
-    for command, limits in {"lead.list": (3, 200), "lead.search": (3, 200), "lead.export": (3, 200)}.items():
-        for limit in limits:
+    for command, page_sizes in {"lead.list": (3, 200), "lead.search": (3, 200), "lead.export": (3, 200)}.items():
+        for limit in page_sizes:
             answer = await office.call("alice", command, {"filter": long, "limit": limit})
             assert answer.status_code == 400, command
             assert "longer than 1 MiB" in answer.json()["error"]
@@ -53,7 +53,7 @@ async def test_a_page_of_too_many_long_texts_is_refused_and_a_smaller_page_is_re
 
 
 async def test_a_list_without_limit_may_be_of_any_length(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_search, "MAX_PAGE_BYTES", 1 << 20)
+    monkeypatch.setattr(limits, "MAX_PAGE_BYTES", 1 << 20)
     for _ in range(3):
         await office.value("alice", "lead.create", title="Long", notes="x" * 500_000)
 

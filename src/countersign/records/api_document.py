@@ -6,14 +6,10 @@ from typing import Any, TypeAlias
 from countersign.declare import Date, Declared, Field, Number, Ref, Select
 from countersign.declare.registry import Registry
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.commands import command, presentation, series
+from countersign.records.commands import command, limits, presentation, series
 from countersign.records.commands.command import describe, moves
 from countersign.records.commands.csv_format import DATE_ORDERS, DECIMAL_MARKS, SEPARATORS
 from countersign.records.commands.export import FORMATS, FORMS
-from countersign.records.commands.list_search import MAX_SUMS
-from countersign.records.commands.queries import MAX_CONDITIONS, MAX_KEYS, MAX_ROWS, MAX_VALUES
-from countersign.records.commands.record_names import MAX_REFS
-from countersign.records.commands.referring_records import DEFAULT_ITEMS, MAX_ITEMS
 
 
 class Approvals:
@@ -156,7 +152,7 @@ Schema: TypeAlias = dict[str, Any]
 
 _ID: Schema = {"type": "string", "description": "id of the record"}
 _PLAIN: list[Schema] = [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}]
-_VALUES: Schema = {"type": "array", "items": {"anyOf": _PLAIN}, "minItems": 1, "maxItems": MAX_VALUES}
+_VALUES: Schema = {"type": "array", "items": {"anyOf": _PLAIN}, "minItems": 1, "maxItems": limits.MAX_VALUES}
 _VALUE: Schema = {"anyOf": [*_PLAIN, _VALUES], "description": "of the field's kind; array for in, bool for is_null"}
 _REVISION: Schema = {"type": "integer", "description": "refuse when the record has changed since this revision"}
 
@@ -193,8 +189,8 @@ _EXTRAS: Schema = {
 _RELATED_LIMIT: Schema = {
     "type": "integer",
     "minimum": 0,
-    "maximum": MAX_ITEMS,
-    "default": DEFAULT_ITEMS,
+    "maximum": limits.MAX_RELATED,
+    "default": limits.DEFAULT_RELATED,
     "description": "how many records of each reference are answered",
 }
 _RELATED: Schema = {
@@ -355,11 +351,11 @@ def _searching(view: ModelView) -> Schema:
     if numbers:
         items = {"type": "string", "enum": numbers}
         sums_text = "answer their sums over all matches"
-        schema["sums"] = {"type": "array", "maxItems": MAX_SUMS, "items": items, "description": sums_text}
+        schema["sums"] = {"type": "array", "maxItems": limits.MAX_SUMS, "items": items, "description": sums_text}
     if refs:
         items = {"type": "string", "enum": refs}
         sums_text = "answer the names of the records they refer to"
-        schema["expand"] = {"type": "array", "maxItems": MAX_REFS, "items": items, "description": sums_text}
+        schema["expand"] = {"type": "array", "maxItems": limits.MAX_REFS, "items": items, "description": sums_text}
     return schema
 
 
@@ -452,9 +448,9 @@ def query_properties(view: ModelView) -> Schema:
     sortable = [name for name in names if name == "id" or view.model.fields[name].sortable]
     key = _object({"field": {"type": "string", "enum": sortable}, "dir": direction}, ["field"])
     return {
-        "filter": {"type": "array", "maxItems": MAX_CONDITIONS, "items": condition, "description": "joined by AND"},
-        "order": {"type": "array", "maxItems": MAX_KEYS, "items": key},
-        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_ROWS},
+        "filter": {"type": "array", "maxItems": limits.MAX_CONDITIONS, "items": condition, "description": "joined by AND"},
+        "order": {"type": "array", "maxItems": limits.MAX_KEYS, "items": key},
+        "limit": {"type": "integer", "minimum": 1, "maximum": limits.MAX_ROWS},
         "offset": {"type": "integer", "minimum": 0},
     }
 

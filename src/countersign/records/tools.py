@@ -24,7 +24,7 @@ from countersign.records import api_document
 from countersign.records.access.view import ModelView, View
 from countersign.records.api_document import Approvals, BuiltinCommands
 from countersign.records.approvals.proposals import Proposal
-from countersign.records.commands import command
+from countersign.records.commands import command, limits
 from countersign.records.commands.command import describe
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
@@ -52,10 +52,6 @@ HINTS: Mapping[str, Hints] = {
 }
 """Maps command names to their hints. Commands without an entry, such as `create` and workflow actions, are not
 destructive."""
-
-MAX_RESPONSE_BYTES = 16 << 20
-"""The maximum size in bytes of a list without a limit. A client receives such a list twice, as text and as
-structure."""
 
 MAX_LISTS = 64
 MAX_VIEWS = 10_000
@@ -162,8 +158,8 @@ class RecordTools:
         async with aclosing(whole_list(run, model, body)) as pieces:
             async for piece in pieces:
                 envelope += piece
-                if len(envelope) > MAX_RESPONSE_BYTES:
-                    raise BadInput(f"{model}.list would answer more than {MAX_RESPONSE_BYTES >> 20} MiB: give a limit")
+                if len(envelope) > limits.MAX_MCP_LIST_BYTES:
+                    raise BadInput(f"{model}.list would answer more than {limits.MAX_MCP_LIST_BYTES >> 20} MiB: give a limit")
         return mcp.answered(b'{"status":"ok",' + envelope[1:])
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from countersign.kernel import telemetry
 from countersign.kernel.errors import Unavailable
-from countersign.records import tools
-from countersign.records.commands import token_guess_limit
+from countersign.records.commands import limits, token_guess_limit
 from countersign.records.dispatch import Dispatch
 from tests.records.mcp.desk import REVISIONS, McpDesk, initialize, request, tool
 
@@ -261,7 +260,7 @@ async def test_a_list_that_is_too_long_for_one_message_is_refused(
     agent = await desk.office.agent("alice", "lead.*")
     assert len((await desk.call_tool(agent, "lead__list"))["value"]) == 500
 
-    monkeypatch.setattr(tools, "MAX_RESPONSE_BYTES", 1 << 17)
+    monkeypatch.setattr(limits, "MAX_MCP_LIST_BYTES", 1 << 17)
 
     assert "give a limit" in await desk.refusal_of(agent, "lead__list")
     assert len((await desk.call_tool(agent, "lead__list", limit=5))["value"]) == 5

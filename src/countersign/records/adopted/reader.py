@@ -20,8 +20,9 @@ from countersign.records.adopted import columns
 from countersign.records.adopted.columns import ColumnType, ColumnTypes
 from countersign.records.commands import queries
 from countersign.records.commands.errors import BadInput
+from countersign.records.commands.limits import SHORT_PAGE
 from countersign.records.commands.queries import Parameters, Scope, all_of
-from countersign.records.commands.select import SHORT_PAGE, RecordReader
+from countersign.records.commands.select import RecordReader
 from countersign.records.masking.record_ids import Key, RecordIds
 from countersign.records.masking.seen_values import SeenValue
 

@@ -10,7 +10,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.view import Caller, ModelView, Rows, View
-from countersign.records.commands import crud, mask_output, outside_changes, unmask_input
+from countersign.records.commands import crud, limits, mask_output, outside_changes, unmask_input
 from countersign.records.commands.errors import refuse_unknown_keys
 from countersign.records.commands.outside_changes import OutsideChange
 from countersign.records.commands.queries import DelegatedParameters, Parameters, Scope, any_of
@@ -84,7 +84,6 @@ def with_audit(caller: Caller, dialect: Dialect) -> Caller:
     return replace(caller, view=replace(caller.view, models={**caller.view.models, "audit_entry": audit}))
 
 
-MAX_ENTRIES = 1_000
 _ATTEMPTS = 3
 
 _ENTRIES = """
@@ -150,7 +149,7 @@ async def history(run: Run, model: str, body: Body, render: ChangeRenderer) -> l
             # The times of hidden fields would say when these were changed.
             entry.since = clock.rfc3339(min(since[name] for name in entry.changes))
         # Apply the limit after filtering: otherwise hidden changes would displace visible ones.
-        if entry.changes and len(visible_entries) < MAX_ENTRIES:
+        if entry.changes and len(visible_entries) < limits.MAX_HISTORY_ENTRIES:
             visible_entries.append(entry)
     return visible_entries
 

@@ -10,7 +10,7 @@ import msgspec
 
 from countersign.declare import Ref
 from countersign.declare.fields.field import Notation
-from countersign.records.commands import csv_format, list_search, mask_output, queries, select
+from countersign.records.commands import csv_format, limits, list_search, mask_output, queries, select
 from countersign.records.commands.csv_format import (
     NOTATION_KEYS,
     Column,
@@ -29,7 +29,6 @@ from countersign.records.masking import placeholder_tokens
 Format: TypeAlias = Literal["text/csv", "application/x-ndjson"]
 FORMATS: tuple[Format, ...] = ("text/csv", "application/x-ndjson")
 FORMS = ("raw", "shown")
-MAX_RECORDS_IN_RESPONSE = 5_000
 
 _encoder = msgspec.json.Encoder()
 
@@ -115,15 +114,15 @@ async def export(run: Run, model: str, body: Body) -> ExportResult:
     async with aclosing(pieces_of(run, model, request)) as piece_stream:
         async for piece, count in piece_stream:
             rows += count
-            if rows > MAX_RECORDS_IN_RESPONSE:
+            if rows > limits.MAX_EXPORTED_RECORDS:
                 raise BadInput(
-                    f"more than {MAX_RECORDS_IN_RESPONSE} records match: give a limit, or send Accept: "
+                    f"more than {limits.MAX_EXPORTED_RECORDS} records match: give a limit, or send Accept: "
                     f"{request.content_type} for a stream"
                 )
             size += len(piece)
-            if size > list_search.MAX_PAGE_BYTES:
+            if size > limits.MAX_PAGE_BYTES:
                 raise BadInput(
-                    f"the export is longer than {list_search.MAX_PAGE_BYTES >> 20} MiB: give a limit, or send "
+                    f"the export is longer than {limits.MAX_PAGE_BYTES >> 20} MiB: give a limit, or send "
                     f"Accept: {request.content_type} for a stream"
                 )
             pieces.append(piece)

@@ -9,20 +9,16 @@ from countersign.kernel.database.read_only import Busy
 from countersign.kernel.errors import Unavailable
 from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView
-from countersign.records.commands import queries, record_names, select, unmask_input
+from countersign.records.commands import limits, queries, record_names, select, unmask_input
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.presentation import title_field
 from countersign.records.commands.queries import Condition, Parameters, Query, all_of
 from countersign.records.commands.record_names import RecordLine
 from countersign.records.commands.run import Body, Run
 
-DEFAULT_HITS = 10
-MAX_HITS = 50
 MAX_LENGTH = 100
 MAX_SCANNED_ROWS = 50_000
 """The approximate number of rows of the largest table of an existing database that is searched."""
-PER_MODEL = 5
-"""The maximum number of hits of one model."""
 
 
 async def find(run: Run, model: str, body: Body) -> list[RecordLine]:
@@ -35,7 +31,8 @@ async def find(run: Run, model: str, body: Body) -> list[RecordLine]:
     text, limit = _read(body)
     unmask_input.refuse_tokens(run, text, "q")
     views = [view for view in run.caller.view.models.values() if _is_searched(run, view)]
-    hits_by_view = await asyncio.gather(*(_hits(run, view, text, min(limit, PER_MODEL)) for view in views))
+    max_hits = min(limit, limits.MAX_HITS_OF_MODEL)
+    hits_by_view = await asyncio.gather(*(_hits(run, view, text, max_hits) for view in views))
     needle = folded(text)
     lines = [line for hit in hits_by_view for line in hit]
     # Titles that begin with the text come first. The sort is stable, so the order within a model does not change
@@ -47,11 +44,11 @@ async def find(run: Run, model: str, body: Body) -> list[RecordLine]:
 
 def _read(body: Body) -> tuple[str, int]:
     refuse_unknown_keys(body, ("q", "limit"), "user.find")
-    text, limit = body.get("q"), body.get("limit", DEFAULT_HITS)
+    text, limit = body.get("q"), body.get("limit", limits.DEFAULT_HITS)
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH or "\0" in text:
         raise BadInput(f"q must be a text of 1 to {MAX_LENGTH} characters")
-    if type(limit) is not int or not 1 <= limit <= MAX_HITS:
-        raise BadInput(f"limit must be an integer from 1 to {MAX_HITS}")
+    if type(limit) is not int or not 1 <= limit <= limits.MAX_HITS:
+        raise BadInput(f"limit must be an integer from 1 to {limits.MAX_HITS}")
     return text.strip(), limit
 
 

@@ -16,6 +16,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Row
 from countersign.records.access.view import ModelView, Rows
 from countersign.records.commands import (
+    limits,
     mask_output,
     queries,
     record_names,
@@ -128,13 +129,6 @@ class PageSeeker:
         return [row[1:] for row in rows]
 
 
-"""The maximum number of records that are read in one piece. More records are read in several pieces, up to the size
-limit."""
-MAX_PAGE_BYTES = 16 << 20
-"""The maximum size in bytes of the text in the records of a page. A list without a limit is streamed and has no
-maximum."""
-
-
 class Sum(msgspec.Struct):
     """The sum of the values of a field over all matching records, and the number of records with a value. The sum is
     None if it lies outside ±(2^53 - 1)."""
@@ -151,10 +145,6 @@ class SearchResult(msgspec.Struct):
     total: int
     sums: dict[str, Sum] | msgspec.UnsetType = msgspec.UNSET
     names: record_names.Names | msgspec.UnsetType = msgspec.UNSET
-
-
-MAX_SUMS = 10
-"""The maximum number of fields that a search sums."""
 
 
 def read_query(run: Run, model: str, command: str, body: Body) -> Query:
@@ -224,7 +214,7 @@ async def _rows(
     if query.limit is not None and query.limit <= record_reader.short_page:
         rows = await run.scan(record_reader, select_statement, start)
         length = record_reader.length(rows, start)
-        _require_short(length)
+        limits.require_page_size(length)
         return rows, length
     found_rows: list[Row] = []
     length = 0
@@ -232,13 +222,8 @@ async def _rows(
         async for rows in pieces:
             found_rows += rows
             length += record_reader.length(rows, start)
-            _require_short(length)
+            limits.require_page_size(length)
     return found_rows, length
-
-
-def _require_short(length: int) -> None:
-    if length > MAX_PAGE_BYTES:
-        raise BadInput(f"the records are longer than {MAX_PAGE_BYTES >> 20} MiB together: give a smaller limit")
 
 
 async def stream(run: Run, model: str, query: Query, command: str = "list") -> AsyncGenerator[list[Record]]:
@@ -260,7 +245,7 @@ async def search(run: Run, model: str, body: Body, command: str = "search") -> S
     """
     view = run.view_of(model)
     refuse_unknown_keys(body, (*queries.MEMBERS, "sums", "expand"), f"{model}.search")
-    summed = tuple(_summed_field(view, name) for name in record_names.read_fields(body, "sums", MAX_SUMS))
+    summed = tuple(_summed_field(view, name) for name in record_names.read_fields(body, "sums", limits.MAX_SUMS))
     refs = record_names.read_refs(view, body)
     search_query = read_query(run, model, "search", {name: body[name] for name in queries.MEMBERS if name in body})
     query = await sqlite_index_hints.with_index_hints(run, view, search_query)
@@ -295,9 +280,6 @@ def _summed_field(view: ModelView, name: str) -> Field:
     return field
 
 
-MAX_GROUPS = 10_000
-
-
 class Group(msgspec.Struct):
     """One value (null for empty) and how many records have it."""
 
@@ -326,8 +308,8 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     record_reader = run.engine.reading(run.caller, view)
     statement = _count_statement(record_reader, view.reach("count_by"), name, query)
     rows = await run.groups(record_reader, statement)
-    if len(rows) > MAX_GROUPS:
-        raise BadInput(f"{model}.{name} has more than {MAX_GROUPS} different values")
+    if len(rows) > limits.MAX_GROUPS:
+        raise BadInput(f"{model}.{name} has more than {limits.MAX_GROUPS} different values")
     return [Group(value, count) for value, count in record_reader.groups(field, rows)]
 
 
@@ -344,6 +326,6 @@ def _count_statement(
         f"SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count "
         f"FROM {record_reader.relation} AS t "
         f"WHERE {all_of(clauses)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
-        f"LIMIT {MAX_GROUPS + 1}"
+        f"LIMIT {limits.MAX_GROUPS + 1}"
     )
     return select.SelectStatement(text, parameters.values)

@@ -14,6 +14,7 @@ from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access import view as seen
 from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView, Rows, View
+from countersign.records.commands import limits
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys, unknown_field
 
 
@@ -50,13 +51,6 @@ def column(table: str, name: str) -> str:
 def all_of(conditions: list[str]) -> str:
     """Return the conditions joined by AND. Without conditions, return a condition that is always true."""
     return " AND ".join(conditions) if conditions else "1 = 1"
-
-
-MAX_CONDITIONS = 50
-MAX_KEYS = 5
-MAX_ROWS = 5_000
-MAX_VALUES = 1_000
-LARGEST_OFFSET = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +101,10 @@ def read(body: Mapping[str, object], command: str) -> Query:
         return NO_QUERY
     refuse_unknown_keys(body, MEMBERS, command)
     return Query(
-        filter=tuple(_condition(member) for member in _array(body, "filter", MAX_CONDITIONS, "conditions")),
-        order=tuple(_key(member) for member in _array(body, "order", MAX_KEYS, "keys")),
-        limit=_integer(body, "limit", min_value=1, max_value=MAX_ROWS) if "limit" in body else None,
-        offset=_integer(body, "offset", min_value=0, max_value=LARGEST_OFFSET) if "offset" in body else 0,
+        filter=tuple(_condition(member) for member in _array(body, "filter", limits.MAX_CONDITIONS, "conditions")),
+        order=tuple(_key(member) for member in _array(body, "order", limits.MAX_KEYS, "keys")),
+        limit=_integer(body, "limit", min_value=1, max_value=limits.MAX_ROWS) if "limit" in body else None,
+        offset=_integer(body, "offset", min_value=0, max_value=limits.MAX_OFFSET) if "offset" in body else 0,
     )
 
 
@@ -432,8 +426,8 @@ def array_of(name: str, value: object) -> list[object]:
     if not isinstance(value, list | tuple):
         raise BadInput(f"value of in on {name} must be an array")
     values = list(cast("Sequence[object]", value))
-    if not 1 <= len(values) <= MAX_VALUES:
-        raise BadInput(f"value of in on {name} must hold 1 to {MAX_VALUES} values")
+    if not 1 <= len(values) <= limits.MAX_VALUES:
+        raise BadInput(f"value of in on {name} must hold 1 to {limits.MAX_VALUES} values")
     return values
 
 

@@ -9,15 +9,12 @@ import msgspec
 
 from countersign.declare import Ref
 from countersign.records.access.view import ModelView
-from countersign.records.commands import mask_output, queries, select
+from countersign.records.commands import limits, mask_output, queries, select
 from countersign.records.commands.errors import BadInput, unknown_field
 from countersign.records.commands.presentation import title_field
 from countersign.records.commands.queries import Condition, Query
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import RecordReader
-
-MAX_REFS = 10
-"""The maximum number of refs in `expand` of a search."""
 
 Names = Mapping[str, Mapping[str, object]]
 """Maps each ref to a map from the ids of the referenced records to their names."""
@@ -52,8 +49,8 @@ async def values_of(
     distinct_ids = list(dict.fromkeys(record_ids))
     record_reader = narrow_reader(run, view, names)
     values_by_id: dict[str, Mapping[str, object]] = {}
-    for start in range(0, len(distinct_ids), queries.MAX_VALUES):
-        condition = Condition("id", "in", distinct_ids[start : start + queries.MAX_VALUES])
+    for start in range(0, len(distinct_ids), limits.MAX_VALUES):
+        condition = Condition("id", "in", distinct_ids[start : start + limits.MAX_VALUES])
         statement = select.page(record_reader, view.visible, Query(filter=(condition,)))
         rows = await run.read_all(record_reader, statement)
         for record in await mask_output.masked_records(run, record_reader, rows):
@@ -92,7 +89,7 @@ def read_refs(view: ModelView, body: Body) -> tuple[Ref, ...]:
     Raises:
         BadInput: `expand` is not an array of refs that the caller sees.
     """
-    return tuple(_ref(view, name) for name in read_fields(body, "expand", MAX_REFS))
+    return tuple(_ref(view, name) for name in read_fields(body, "expand", limits.MAX_REFS))
 
 
 def read_fields(body: Body, member: str, max_items: int) -> tuple[str, ...]:

@@ -4,15 +4,11 @@ import msgspec
 
 from countersign.declare import Ref
 from countersign.records.access.view import ModelView
-from countersign.records.commands import crud, list_search, record_names
+from countersign.records.commands import crud, limits, list_search, record_names
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.record_names import Names
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import Record
-
-DEFAULT_ITEMS = 5
-MAX_ITEMS = 20
-
 
 class RelatedRecords(msgspec.Struct):
     """The records of one model that refer to a record by one ref: their number, the newest of them in `items`, and the
@@ -33,9 +29,9 @@ async def related(run: Run, model: str, body: Body) -> list[RelatedRecords]:
         BadInput: a key is unknown, the limit is out of range, or the record does not exist for the caller.
     """
     refuse_unknown_keys(body, ("id", "limit"), f"{model}.related")
-    limit = body.get("limit", DEFAULT_ITEMS)
-    if type(limit) is not int or not 0 <= limit <= MAX_ITEMS:
-        raise BadInput(f"limit must be an integer from 0 to {MAX_ITEMS}")
+    limit = body.get("limit", limits.DEFAULT_RELATED)
+    if type(limit) is not int or not 0 <= limit <= limits.MAX_RELATED:
+        raise BadInput(f"limit must be an integer from 0 to {limits.MAX_RELATED}")
     await crud.read_record(run, model, body.get("id"))
     related_records: list[RelatedRecords] = []
     for referrer in run.engine.registry.referrers[model]:
@@ -55,7 +51,7 @@ async def _related_by(run: Run, view: ModelView, ref: Ref, record_id: str, limit
         "filter": [{"field": ref.name, "op": "eq", "value": record_id}],
         "order": _newest_first(view),
         "limit": max(limit, 1),
-        "expand": [name for name in view.fields if _is_other_ref(view, name, ref)][: record_names.MAX_REFS],
+        "expand": [name for name in view.fields if _is_other_ref(view, name, ref)][: limits.MAX_REFS],
     }
     command = "search" if "search" in view.commands else "list"
     page = await list_search.search(run, view.model.name, query, command)

@@ -13,7 +13,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
-from countersign.records.commands import queries
+from countersign.records.commands import limits, queries
 from countersign.records.commands.queries import Condition, Parameters, Query, Scope, all_of, column
 from countersign.records.schema.checks import sum_columns
 from countersign.records.schema.snapshot import ALIASED
@@ -120,10 +120,6 @@ class CachedStatement(NamedTuple):
     values: list[Value]
 
 
-SHORT_PAGE = 100
-"""The number of records with long texts that are read at once. More records are read in batches."""
-
-
 class RecordReader:
     """Reads the records of one model for one view. The engine creates one reader per view and reuses it."""
 
@@ -148,7 +144,7 @@ class RecordReader:
         self.texts = tuple(index for index, field in clear if field.is_folded)
         self.structures = tuple((index, field.name) for index, field in positions if isinstance(field, Structure))
         self.has_long_texts = _has_long_texts(model_view)
-        self.short_page = SHORT_PAGE
+        self.short_page = limits.SHORT_PAGE
         self._text_places = _text_places(model_view, clear)
 
     @property

@@ -12,7 +12,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.fields.kinds import LARGEST
 from countersign.kernel.database.port import Row
 from countersign.records.access.view import ModelView
-from countersign.records.commands import list_search, queries, record_names
+from countersign.records.commands import limits, list_search, queries, record_names
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.queries import Parameters, Query, Scope, all_of
 from countersign.records.commands.run import Body, Run
@@ -24,13 +24,6 @@ Step: TypeAlias = Literal["day", "week", "month", "quarter", "year"]
 FUNCTIONS: tuple[Function, ...] = get_args(Function)
 STEPS: tuple[Step, ...] = get_args(Step)
 MEMBERS = ("fn", "field", "date", "step", "from", "to", "by", "filter")
-
-MAX_POINTS = 400
-"""The maximum number of points of a series. A page cannot show more."""
-MAX_GROUPS = 12
-"""The maximum number of groups in the response. It contains the groups with the largest totals."""
-MAX_CELLS = 20_000
-"""The maximum number of values that a statement returns. A series has one value for each point of each group."""
 
 _Number: TypeAlias = int | float | None
 
@@ -113,7 +106,7 @@ async def series(run: Run, model: str, body: Body) -> Series:
     cells = await _cells(run, model, replace(request, by=None))
     previous_cells = await _cells(run, model, replace(previous_request, by=None))
     groups = [] if request.by is None else _groups(run, model, request, await _cells(run, model, request), request.by)
-    shown_groups = groups[:MAX_GROUPS]
+    shown_groups = groups[:limits.MAX_SERIES_GROUPS]
     names: Mapping[str, object] = {}
     if isinstance(request.by, Ref):
         names = await record_names.names(
@@ -124,7 +117,7 @@ async def series(run: Run, model: str, body: Body) -> Series:
         points=_points(request, cells, None),
         total=_total(request, cells, None),
         groups=shown_groups,
-        is_cut=len(groups) > MAX_GROUPS,
+        is_cut=len(groups) > limits.MAX_SERIES_GROUPS,
         previous=Period(
             previous_request.first.isoformat(),
             previous_request.last.isoformat(),
@@ -145,8 +138,8 @@ def _read(run: Run, model: str, body: Body) -> _Request:
     first_day, last_day = _day(body, "from"), _day(body, "to")
     if first_day > last_day:
         raise BadInput("from must not be after to")
-    if len(_buckets(first_day, last_day, step)) > MAX_POINTS:
-        raise BadInput(f"a series has {MAX_POINTS} points at most: give a shorter period or a larger step")
+    if len(_buckets(first_day, last_day, step)) > limits.MAX_POINTS:
+        raise BadInput(f"a series has {limits.MAX_POINTS} points at most: give a shorter period or a larger step")
     field = None if fn == "count" else _number_field(view, _name(body, "field"))
     if fn == "count" and "field" in body:
         raise BadInput("a count has no field")
@@ -209,7 +202,7 @@ def _buckets(first_day: date, last_day: date, step: Step) -> list[str]:
     """Return the first days of all steps of the period, at most `MAX_POINTS` + 1."""
     starts: list[str] = []
     day = _start(first_day, step)
-    while day <= last_day and len(starts) <= MAX_POINTS:
+    while day <= last_day and len(starts) <= limits.MAX_POINTS:
         starts.append(day.isoformat())
         day = _start(day + timedelta(days=_MAX_DAYS[step]), step)
     return starts
@@ -255,7 +248,7 @@ async def _cells(run: Run, model: str, request: _Request) -> _Cells:
 
 async def _rows(run: Run, model: str, statement: SelectStatement) -> list[Row]:
     rows = await run.groups(_reader(run, model), statement)
-    if len(rows) > MAX_CELLS:
+    if len(rows) > limits.MAX_CELLS:
         raise BadInput("the series has too many groups: give a filter, a shorter period or a larger step")
     return rows
 
@@ -306,7 +299,7 @@ def _sums(run: Run, model: str, request: _Request) -> SelectStatement:
     sums = ["0", "0", "0"] if request.field is None else summed(scope, request.field)
     text = (
         f"SELECT {_bucket(scope, request.day, request.step)} AS bucket, {key} AS key, count(*), {', '.join(sums)} "
-        f"FROM {_reader(run, model).relation} AS t WHERE {condition} GROUP BY 1, 2 LIMIT {MAX_CELLS + 1}"
+        f"FROM {_reader(run, model).relation} AS t WHERE {condition} GROUP BY 1, 2 LIMIT {limits.MAX_CELLS + 1}"
     )
     return SelectStatement(text, parameters.values)
 
@@ -323,7 +316,7 @@ def _median(run: Run, model: str, request: _Request, *, is_whole: bool) -> Selec
         "count(*) OVER (PARTITION BY f.bucket, f.key) AS size "
         f"FROM (SELECT {bucket} AS bucket, {key} AS key, {value} AS value FROM {_reader(run, model).relation} AS t "
         f"WHERE {condition} AND {value} IS NOT NULL) AS f) AS g WHERE g.place IN ((g.size + 1) / 2, (g.size + 2) / 2) "
-        f"LIMIT {2 * MAX_CELLS + 1}"
+        f"LIMIT {2 * limits.MAX_CELLS + 1}"
     )
     return SelectStatement(text, parameters.values)
 
