@@ -23,7 +23,7 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import ChainEntry
 from countersign.records.base_models import RULING, STAMPED
-from countersign.records.commands import preconditions, queries, select, value_aliases
+from countersign.records.commands import preconditions, queries, revisions, select, value_aliases
 from countersign.records.commands.errors import BadInput, no_such_record
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.queries import Parameters
@@ -40,8 +40,6 @@ from countersign.records.masking.vault import NewAlias, PersonalValue, ValueKey
 from countersign.records.schema.checks import sum_columns, total_of
 from countersign.records.schema.snapshot import ALIASED
 
-_INSERT_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
-_DELETE_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
 _COMMENTS = "SELECT id FROM comment WHERE record = $2 AND model = $1 ORDER BY id"
 MAX_LITERALS = 1_000
 """The maximum number of different texts in one record that look like placeholder tokens."""
@@ -286,7 +284,7 @@ async def delete(
         if value is not None
     }
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
-    await run.transaction.run(_DELETE_CHANGES, model.name, record.id)
+    await run.transaction.run(revisions.REMOVE_CHANGES, model.name, record.id)
     await _delete_comments(run, model, record.id, command)
     await value_aliases.unlink(run, model, record.id, ids_before)
     await _after_write(run, model, record.id, {}, record.values, deleted_keys)
@@ -384,7 +382,7 @@ def _writes(
     mask = sum(1 << bits[name] for name in values)
     return [
         update_statement(model, record.id, values, value_ids, mask),
-        (_INSERT_CHANGE, (model.name, record.id, record.revision + 1, mask)),
+        (revisions.ADD_CHANGE, (model.name, record.id, record.revision + 1, mask)),
     ]
 
 

@@ -13,7 +13,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
-from countersign.records.commands import limits, queries
+from countersign.records.commands import limits, queries, revisions
 from countersign.records.commands.queries import Condition, Parameters, Query, Scope, all_of, column
 from countersign.records.schema.checks import sum_columns
 from countersign.records.schema.snapshot import ALIASED
@@ -159,21 +159,8 @@ class RecordReader:
 
     def columns(self, scope: Scope) -> list[str]:
         """Return the expressions to select, in the order of `names`."""
-        return [f"{scope.alias}.id", self.revision(scope), *self._expressions(scope)]
-
-    def revision(self, scope: Scope) -> str:
-        """Return the expression for the revision of the record, which counts only changes that the caller can see."""
-        alias = scope.alias
-        hidden_bits = sum(1 << bit for name, bit in self._bits.items() if name not in self.view.fields)
-        if not hidden_bits:
-            return f"{alias}.revision"
-        visible_bits = sum(1 << bit for name, bit in self._bits.items() if name in self.view.fields)
-        # Most records never had a hidden change. For the other records, count the visible changes.
-        return (
-            f"CASE WHEN {alias}.changed & {hidden_bits} = 0 THEN {alias}.revision ELSE 1 + (SELECT count(*) "
-            f"FROM record_change AS change WHERE change.model = '{self.view.model.name}' "
-            f"AND change.record_id = {alias}.id AND change.fields & {visible_bits} <> 0) END"
-        )
+        revision = revisions.visible_revision(scope.alias, self.view.model.name, self.view.fields, self._bits)
+        return [f"{scope.alias}.id", revision, *self._expressions(scope)]
 
     def _expressions(self, scope: Scope) -> Iterable[str]:
         # All fields share one parameter for the domain.
