@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from countersign.kernel import clock
-from countersign.kernel.webhooks import receivers
+from countersign.kernel.webhooks import signatures
 from tests import docs
 from tests.servers.countersign import Running, environment, served
 from tests.servers.process import answers, free_port
@@ -65,11 +65,11 @@ def test_the_script_for_build_machines_exits_with_the_code_of_the_failed_command
 
 
 def test_the_receiver_of_webhooks_accepts_only_signed_and_fresh_messages() -> None:
-    secret, port = receivers.new_signing_secret(), free_port()
+    secret, port = signatures.new_signing_secret(), free_port()
     body = b'{"id": "e1", "type": "plan.waiting", "subject": "plan/1"}'
-    valid_headers = receivers.signature_headers([receivers.new_signing_secret(), secret], "e1", clock.now(), body)
-    old = receivers.signature_headers([secret], "e1", clock.later(clock.now(), seconds=-600), body)
-    forged_headers = receivers.signature_headers([receivers.new_signing_secret()], "e1", clock.now(), body)
+    valid_headers = signatures.signature_headers([signatures.new_signing_secret(), secret], "e1", clock.now(), body)
+    old = signatures.signature_headers([secret], "e1", clock.later(clock.now(), seconds=-600), body)
+    forged_headers = signatures.signature_headers([signatures.new_signing_secret()], "e1", clock.now(), body)
     command = [sys.executable, docs.ROOT / "examples/webhooks/receiver.py", str(port)]
     variables = environment(WEBHOOK_SECRET=secret)
     quiet = subprocess.DEVNULL

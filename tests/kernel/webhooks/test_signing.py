@@ -10,7 +10,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.kernel.webhooks import receivers
+from countersign.kernel.webhooks import signatures
 
 # The example of the specification and of the tests of its libraries.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -19,7 +19,7 @@ SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_the_signature_equals_the_published_test_vector() -> None:
-    signature_headers = receivers.signature_headers(
+    signature_headers = signatures.signature_headers(
         [SECRET], MESSAGE, Instant(TIMESTAMP * clock.SECOND + 999_999), BODY
     )
 
@@ -33,28 +33,28 @@ def test_the_signature_equals_the_published_test_vector() -> None:
 @given(st.text(max_size=200), st.from_regex(r"[A-Za-z0-9_-]{1,40}", fullmatch=True))
 def test_the_library_signs_as_we_do(text: str, message: str) -> None:
     body = text.encode(errors="replace")
-    secret = receivers.new_signing_secret()
+    secret = signatures.new_signing_secret()
 
-    signature_headers = receivers.signature_headers([secret], message, Instant(TIMESTAMP * clock.SECOND), body)
+    signature_headers = signatures.signature_headers([secret], message, Instant(TIMESTAMP * clock.SECOND), body)
 
     library_signature = Webhook(secret).sign(message, datetime.fromtimestamp(TIMESTAMP, UTC), body.decode())
     assert signature_headers["webhook-signature"] == library_signature
 
 
 def test_each_of_two_secrets_verifies_while_both_sign() -> None:
-    old, new = receivers.new_signing_secret(), receivers.new_signing_secret()
-    signature_headers = receivers.signature_headers([new, old], MESSAGE, clock.now(), BODY)
+    old, new = signatures.new_signing_secret(), signatures.new_signing_secret()
+    signature_headers = signatures.signature_headers([new, old], MESSAGE, clock.now(), BODY)
 
     for secret in (old, new):
         assert Webhook(secret).verify(BODY, signature_headers) == {"test": 2432232314}
     with pytest.raises(WebhookVerificationError):
-        Webhook(receivers.new_signing_secret()).verify(BODY, signature_headers)
+        Webhook(signatures.new_signing_secret()).verify(BODY, signature_headers)
 
 
 @pytest.mark.parametrize("changed_part", ["webhook-id", "webhook-timestamp", "body"])
 def test_nothing_that_is_signed_can_be_changed(changed_part: str) -> None:
-    secret = receivers.new_signing_secret()
-    signature_headers = receivers.signature_headers([secret], MESSAGE, clock.now(), BODY)
+    secret = signatures.new_signing_secret()
+    signature_headers = signatures.signature_headers([secret], MESSAGE, clock.now(), BODY)
     body = BODY
     if changed_part == "body":
         body = BODY.replace(b"4", b"5")
@@ -68,7 +68,7 @@ def test_nothing_that_is_signed_can_be_changed(changed_part: str) -> None:
 
 
 def test_a_secret_is_32_random_bytes() -> None:
-    signing_secrets = {receivers.new_signing_secret() for _ in range(100)}
+    signing_secrets = {signatures.new_signing_secret() for _ in range(100)}
 
     assert len(signing_secrets) == 100
     assert all(len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32 for secret in signing_secrets)
@@ -76,4 +76,4 @@ def test_a_secret_is_32_random_bytes() -> None:
 
 def test_an_invalid_secret_is_refused_for_signing() -> None:
     with pytest.raises(ValueError, match="whsec_"):
-        receivers.signature_headers(["whsec_not base64!"], MESSAGE, clock.now(), BODY)
+        signatures.signature_headers(["whsec_not base64!"], MESSAGE, clock.now(), BODY)

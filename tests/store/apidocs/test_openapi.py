@@ -17,7 +17,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.http.deprecation import Deprecation, deprecated
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Route, route
-from countersign.kernel.webhooks import receivers
+from countersign.kernel.webhooks import signatures
 from countersign.store.apidocs import openapi, operations, problems
 from countersign.store.auth import authentication
 from countersign.store.events import EventType
@@ -158,7 +158,7 @@ def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> No
         validate(content["example"], content["schema"])
         assert content["example"]["type"] == kind
         assert {parameter["name"] for parameter in item["post"]["parameters"]} == set(
-            receivers.signature_headers([], "a", Instant(0), b"")
+            signatures.signature_headers([], "a", Instant(0), b"")
         )
         assert all(word in item["post"]["description"] for word in ("HMAC-SHA256", "whsec_", "base64", "full stop"))
 

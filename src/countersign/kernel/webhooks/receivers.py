@@ -1,54 +1,19 @@
-"""Receivers of webhooks, their secrets, and the signatures of requests to them.
+"""Receivers of webhooks: adding and removing them, and their encrypted secrets with rotation."""
 
-Signatures follow Standard Webhooks: HMAC-SHA256 over id, timestamp and body.
-"""
-
-import base64
-import binascii
-import hashlib
-import hmac
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from countersign.kernel import clock, ids, safe_http_client
-from countersign.kernel.clock import SECOND, Instant
+from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
 from countersign.kernel.reencryption import EncryptedColumn
 from countersign.kernel.security.encryption import decrypt, encrypt
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks.outbox import ALL, Outbox
-
-SIGNING_PREFIX = "whsec_"
-SECRET_BYTES = 32
-
-
-def new_signing_secret() -> str:
-    """Return a new secret: `whsec_` followed by the base64 of 32 random bytes."""
-    return SIGNING_PREFIX + base64.b64encode(ids.random_bytes(SECRET_BYTES)).decode()
-
-
-def signature_headers(secrets: Sequence[str], message_id: str, sent_at: Instant, body: bytes) -> dict[str, str]:
-    """Return the three headers of an attempt, with one signature for each secret, in the order of the secrets.
-
-    Raises:
-        ValueError: a secret is malformed.
-    """
-    timestamp = str(sent_at // SECOND)
-    signed_bytes = b".".join((message_id.encode(), timestamp.encode(), body))
-    signatures = " ".join(f"v1,{_signature(secret, signed_bytes)}" for secret in secrets)
-    return {"webhook-id": message_id, "webhook-timestamp": timestamp, "webhook-signature": signatures}
-
-
-def _signature(secret: str, signed_bytes: bytes) -> str:
-    try:
-        key = base64.b64decode(secret.removeprefix(SIGNING_PREFIX), validate=True)
-    except binascii.Error as error:
-        raise ValueError("a secret is whsec_ and base64") from error
-    return base64.b64encode(hmac.digest(key, signed_bytes, hashlib.sha256)).decode()
-
+from countersign.kernel.webhooks.signatures import new_signing_secret
 
 MAX_WEBHOOKS = 10
 BOTH_S = 86_400

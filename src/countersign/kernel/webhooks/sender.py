@@ -19,7 +19,7 @@ from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.safe_http_client import RequestTimeout, Unreachable
 from countersign.kernel.telemetry import ThrottledErrorLog
-from countersign.kernel.webhooks import outbox, receivers
+from countersign.kernel.webhooks import outbox, receivers, signatures
 from countersign.kernel.webhooks.outbox import Event, Outbox
 
 LEASE_S = 30.0
@@ -249,7 +249,7 @@ class Sender:
     ) -> DeliveryOutcome:
         """Send the event once. Neither the receiver's address nor its response is logged."""
         body = due_delivery.event.body(self._outbox.source)
-        headers = receivers.signature_headers(secrets, due_delivery.event.id, clock.now(), body)
+        headers = signatures.signature_headers(secrets, due_delivery.event.id, clock.now(), body)
         try:
             return DeliveryOutcome(
                 await safe_http_client.post(leased_receiver.url, body, headers, allows_private=self._outbox.is_private)
