@@ -6,7 +6,7 @@ from countersign.declare import TODAY, Declared, FieldOf, Move, Where
 from countersign.declare.registry import Registry
 from countersign.records.access.view import ModelView
 from countersign.records.base_models import PAGE_MODELS
-from countersign.records.commands import crud, list_search, referring_records, series, workflow
+from countersign.records.commands import crud, list_search, referring_records, series, update, workflow
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.queries import clause, clauses, joined
@@ -169,7 +169,7 @@ async def check(run: Run, view: ModelView, name: str, body: Body) -> PreparedCom
     if name == "create":
         return await crud.check_create(run, view, body)
     if name == "update":
-        return await workflow.check_update(run, view, body)
+        return await update.check_update(run, view, body)
     if name == "delete":
         return await crud.check_delete(run, view, body)
     return await workflow.check_action(run, view, name, body)
@@ -184,7 +184,7 @@ async def apply(run: Run, prepared_command: PreparedCommand) -> str:
     if prepared_command.command == "create":
         return await crud.apply_create(run, prepared_command)
     if prepared_command.command == "update":
-        return await workflow.apply_update(run, prepared_command)
+        return await update.apply_update(run, prepared_command)
     if prepared_command.command == "delete":
         return await crud.apply_delete(run, prepared_command)
     return await workflow.apply_action(run, prepared_command)

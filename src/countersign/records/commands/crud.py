@@ -1,5 +1,4 @@
-"""The commands `get`, `create` and `delete`. The module `workflow` contains `update`, because an update may run an
-action."""
+"""The commands `get`, `create` and `delete`. The module `update` contains the command `update`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
