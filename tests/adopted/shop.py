@@ -42,7 +42,7 @@ from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller
 from countersign.records.adopted import store
 from countersign.records.adopted.suspension import Suspensions
-from countersign.records.commands import page_models
+from countersign.records.commands import comments
 from countersign.records.context import Records
 from countersign.records.schema import install
 from countersign.settings import Settings
@@ -229,7 +229,7 @@ class Shop:
 
     def narrowed(self, caller: Caller) -> Caller:
         """Return the caller with the comments that it sees, as authentication would return it."""
-        return page_models.with_comments(caller, self.inside.service.engine.dialect)
+        return comments.with_comments(caller, self.inside.service.engine.dialect)
 
     async def token_of(self, person: Caller) -> str:
         """Return the bearer token of a new agent of the person."""

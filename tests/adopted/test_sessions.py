@@ -21,7 +21,7 @@ from countersign.records.access.view import Caller
 from countersign.records.adopted import store
 from countersign.records.approvals import decisions, rights
 from countersign.records.approvals.proposals import Proposal
-from countersign.records.commands import audit_history, page_models
+from countersign.records.commands import audit_history, comments
 from countersign.records.commands.errors import BadInput
 from countersign.records.dispatch import require_command
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
@@ -190,7 +190,7 @@ def _narrowed(shop: Shop, caller: Caller) -> Caller:
     engine = shop.inside.service.engine
     adopted = engine.adopted["customer"]
     assert isinstance(adopted, store.AdoptedStore)
-    caller = page_models.with_comments(adopted.narrowed(caller), engine.dialect)
+    caller = comments.with_comments(adopted.narrowed(caller), engine.dialect)
     return audit_history.with_audit(rights.with_plans(caller, engine.dialect), engine.dialect)
 
 

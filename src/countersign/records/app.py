@@ -44,7 +44,7 @@ from countersign.records.adopted.suspension import CHECK_EVERY_S, Suspensions
 from countersign.records.approvals import changes, decisions, emails, policy
 from countersign.records.approvals.rights import with_plans
 from countersign.records.audit.chain import Chain
-from countersign.records.commands import audit_history, call_log, command, csv_import, export, page_models
+from countersign.records.commands import audit_history, call_log, command, comments, csv_import, export, saved_views
 from countersign.records.commands.audit_history import with_audit
 from countersign.records.commands.call_log import CallLog
 from countersign.records.commands.command import CommandFunction
@@ -207,10 +207,10 @@ def assembled(
             "grant": _check_of(partial(grants.check_grant, records.registry, visibility.grantable(names))),
             "role": _check_of(partial(grants.check_role, records.registry, names)),
             "setting": _check_of(partial(policy.check_setting, records.registry, names)),
-            "view": page_models.check_view,
-            "dashboard": page_models.check_dashboard,
-            "favourite": page_models.check_favourite,
-            "comment": page_models.check_comment,
+            "view": saved_views.check_view,
+            "dashboard": saved_views.check_dashboard,
+            "favourite": saved_views.check_favourite,
+            "comment": comments.check_comment,
         },
         commands=names,
         calls=CallLog(records.database),
@@ -239,7 +239,7 @@ def _narrowed(dialect: Dialect, connected_stores: Collection[AdoptedStore], call
     models, and without the commands that write connected tables if it cannot use them."""
     for store in connected_stores:
         caller = store.narrowed(store.suspensions.narrowed(caller))
-    return with_audit(with_plans(page_models.with_comments(caller, dialect), dialect), dialect)
+    return with_audit(with_plans(comments.with_comments(caller, dialect), dialect), dialect)
 
 
 async def _history(run: Run, model: str, body: Body) -> object:

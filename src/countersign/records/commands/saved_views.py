@@ -1,20 +1,15 @@
-"""Checks the records that pages store (views, dashboards, favourites and comments), and decides who sees a comment."""
+"""Checks the views, dashboards and favourites that people save in the work app."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from countersign.declare.fields.field import Stored
-from countersign.declare.fields.kinds import is_record_id
 from countersign.declare.rules.modules import is_name
-from countersign.kernel.database.port import Dialect, Value
-from countersign.records.access.view import READING, Caller, ModelView, Rows, View
-from countersign.records.commands import queries, unmask_input
-from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
-from countersign.records.commands.queries import DelegatedParameters, Scope, any_of
+from countersign.records.commands import queries
+from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Run
 
 T = TypeVar("T")
@@ -104,26 +99,6 @@ async def check_favourite(run: Run, values: Mapping[str, Stored]) -> None:
         raise BadInput("favourite.path must be a path of this service, such as /models/lead")
 
 
-async def check_comment(run: Run, values: Mapping[str, Stored]) -> None:
-    """Require that a comment is about a record that the caller sees.
-
-    Raises:
-        BadInput: the record does not exist for the caller.
-    """
-    model, record_id = str(values.get("model")), str(values.get("record"))
-    view = run.caller.view.models.get(model)
-    # When the service itself writes records, for example demonstration data, the caller has no views.
-    if run.caller.view.models and (view is None or not _may_be_id(view, record_id)):
-        raise no_such_record()
-    if view is not None and not await unmask_input.exists(run, model, record_id):
-        raise no_such_record()
-
-
-def _may_be_id(view: ModelView, record_id: str) -> bool:
-    """Return whether the text has the format of an id. The ids of an existing database have other lengths."""
-    return view.model.table is not None or is_record_id(record_id)
-
-
 def _require_name(values: Mapping[str, Stored], key: str) -> None:
     if not is_name(str(values.get(key.partition(".")[2]))):
         raise BadInput(f"{key} must be the name of a model")
@@ -135,45 +110,3 @@ def _decoded(decoder: msgspec.json.Decoder[T], values: Mapping[str, Stored], key
         return decoder.decode(default if text is None else str(text))
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         raise BadInput(f"{key} is not valid JSON of this field: {error}") from error
-
-
-@dataclass(frozen=True, eq=False)
-class CommentVisibility:
-    """An SQL condition that selects the comments on records that the caller can see now."""
-
-    view: View
-    dialect: Dialect
-
-    def sql(self, alias: str, add_parameter: Callable[[Value], str]) -> str:
-        """Return the condition."""
-        readable = [name for name, view in self.view.models.items() if view.is_readable and name != "comment"]
-        return f"({' OR '.join([self._of_model(alias, name, add_parameter) for name in readable]) or '1 = 0'})"
-
-    def _of_model(self, alias: str, name: str, add_parameter: Callable[[Value], str]) -> str:
-        view = self.view.models[name]
-        if view.model.table is not None:
-            # The records are in another database. Its comments are for those who see all records of the model.
-            return f"({alias}.model = {add_parameter(name)})" if view.visible is None else "1 = 0"
-        visible_condition = any_of(
-            Scope(self.dialect, DelegatedParameters(add_parameter), "subject"), view.model, view.visible
-        )
-        about = f'EXISTS (SELECT 1 FROM "{name}" AS subject WHERE subject.id = {alias}.record AND {visible_condition})'
-        return f"({alias}.model = {add_parameter(name)} AND {about})"
-
-
-def with_comments(caller: Caller, dialect: Dialect) -> Caller:
-    """Return the caller with a view of comments that contains only those on records visible to the caller.
-    Administrators see every record."""
-    view = caller.view.models.get("comment")
-    if view is None or caller.is_administrator:
-        return caller
-    condition = CommentVisibility(caller.view, dialect)
-
-    def narrowed(rows: Rows) -> Rows:
-        return ((condition,),) if rows is None else tuple((*row, condition) for row in rows)
-
-    # The other commands reach only visible comments anyway.
-    comments = replace(
-        view, rows={name: narrowed(rows) if name in READING else rows for name, rows in view.rows.items()}
-    )
-    return replace(caller, view=replace(caller.view, models={**caller.view.models, "comment": comments}))
