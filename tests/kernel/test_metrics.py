@@ -23,11 +23,11 @@ def no_families() -> Iterator[None]:
 
 def page(*samples: Sample) -> list[str]:
     """Return the lines of this process's metrics."""
-    return metrics.text([metrics.counted([("worker", "0")])], samples).splitlines()
+    return metrics.text([metrics.sample_lines([("worker", "0")])], samples).splitlines()
 
 
 def test_a_counter_is_reported_with_its_meaning_and_labels() -> None:
-    metrics.counter("seen_total", "What was seen.", "colour").of("red").value += 2
+    metrics.counter("seen_total", "What was seen.", "colour").labels("red").value += 2
 
     metric_lines = [
         "# HELP seen_total What was seen.",
@@ -38,9 +38,9 @@ def test_a_counter_is_reported_with_its_meaning_and_labels() -> None:
 
 
 def test_values_of_one_metric_from_several_sources_are_listed_together() -> None:
-    metrics.counter("a_total", "A.").of().value += 1
+    metrics.counter("a_total", "A.").labels().value += 1
     looked_up = metrics.gauge("b", "B.", "of")
-    parts = [metrics.counted([("worker", number)]) for number in ("0", "1")]
+    parts = [metrics.sample_lines([("worker", number)]) for number in ("0", "1")]
 
     lines = metrics.text(parts, [Sample(looked_up, 0.5, ("x",)), Sample(looked_up, 2, ("y",))]).splitlines()
 
@@ -52,7 +52,7 @@ def test_values_of_one_metric_from_several_sources_are_listed_together() -> None
 def test_a_bucket_counts_every_request_up_to_its_bound() -> None:
     took = metrics.histogram("took_seconds", "How long it took.")
     for seconds in (0.0005, 0.001, 0.3, 60):
-        took.of().add(seconds)
+        took.labels().add(seconds)
 
     counts = [int(line.rpartition(" ")[2]) for line in page() if "_bucket" in line]
 
@@ -62,7 +62,7 @@ def test_a_bucket_counts_every_request_up_to_its_bound() -> None:
 
 def test_every_label_value_is_escaped() -> None:
     odd_gauge = metrics.gauge("odd", "Odd.", "what")
-    odd_gauge.of('a"} 1\nforged{x="\\').value = 1
+    odd_gauge.labels('a"} 1\nforged{x="\\').value = 1
 
     (line,) = page()[2:]
 
@@ -72,7 +72,7 @@ def test_every_label_value_is_escaped() -> None:
 def test_series_beyond_the_limit_of_a_family_are_counted_as_one_series() -> None:
     many_series = metrics.counter("many_total", "Many.", "which")
     for number in range(MAX_SERIES + 100):
-        many_series.of(str(number)).value += 1
+        many_series.labels(str(number)).value += 1
 
     lines = page()[2:]
 

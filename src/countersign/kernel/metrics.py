@@ -1,8 +1,8 @@
 """Metrics of the running process, in the Prometheus text format (exposition format 0.0.4).
 
-A family is declared once, next to the code that counts, and listed in `FAMILIES`. Code chooses the few label values (a
-route's template, a class of statuses); they never come from callers. A family has at most MAX_SERIES series, and
-further series are counted as `other`.
+A family is declared once, in the module that counts, and its declaration adds it to `FAMILIES`. Code chooses the few
+label values (a route's template, a class of statuses); they never come from callers. A family has at most MAX_SERIES
+series, and further series are counted as `other`.
 """
 
 from bisect import bisect_left
@@ -20,13 +20,15 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 class Family:
     """A metric family: its type, help text (with the unit), and label names."""
 
-    def __init__(self, kind: Literal["counter", "gauge", "histogram"], name: str, meaning: str, labels: Labels) -> None:
+    def __init__(
+        self, kind: Literal["counter", "gauge", "histogram"], name: str, meaning: str, label_names: Labels
+    ) -> None:
         if name in FAMILIES:
             raise ValueError(f"the metric {name} is declared twice")
         self.kind = kind
         self.name = name
         self.meaning = meaning
-        self.labels = labels
+        self.label_names = label_names
         FAMILIES[name] = self
 
     def lines(self, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
@@ -36,10 +38,10 @@ class Family:
 
     def sample(self, value: float, *values: str, extra_labels: Sequence[tuple[str, str]] = ()) -> str:
         """Return one sample line."""
-        return f"{self.name}{self._set(values, extra_labels)} {_number(value)}"
+        return f"{self.name}{self._label_set(values, extra_labels)} {_number(value)}"
 
-    def _set(self, values: Labels, extra_labels: Sequence[tuple[str, str]], suffix: str = "") -> str:
-        pairs = (*extra_labels, *zip(self.labels, values, strict=True))
+    def _label_set(self, values: Labels, extra_labels: Sequence[tuple[str, str]], suffix: str = "") -> str:
+        pairs = (*extra_labels, *zip(self.label_names, values, strict=True))
         inner = ",".join([*(f'{name}="{_escaped(value)}"' for name, value in pairs), *([suffix] if suffix else [])])
         return f"{{{inner}}}" if inner else ""
 
@@ -53,15 +55,15 @@ class Series:
         self.value = 0.0
 
 
-class Numbers(Family):
+class CounterOrGauge(Family):
     """A family of counters or gauges."""
 
-    def __init__(self, kind: Literal["counter", "gauge"], name: str, meaning: str, labels: Labels) -> None:
-        super().__init__(kind, name, meaning, labels)
+    def __init__(self, kind: Literal["counter", "gauge"], name: str, meaning: str, label_names: Labels) -> None:
+        super().__init__(kind, name, meaning, label_names)
         self._series: dict[Labels, Series] = {}
 
-    def of(self, *values: str) -> Series:
-        """Return the series of these labels. Callers that count often should keep the returned series."""
+    def labels(self, *values: str) -> Series:
+        """Return the series with these label values. Callers that count often should keep the returned series."""
         series = self._series.get(values)
         if series is None:
             label_values = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
@@ -93,12 +95,12 @@ class Durations:
 class Histogram(Family):
     """A family of histograms."""
 
-    def __init__(self, name: str, meaning: str, labels: Labels) -> None:
-        super().__init__("histogram", name, meaning, labels)
+    def __init__(self, name: str, meaning: str, label_names: Labels) -> None:
+        super().__init__("histogram", name, meaning, label_names)
         self._series: dict[Labels, Durations] = {}
 
-    def of(self, *values: str) -> Durations:
-        """Return the series of these labels. Callers that count often should keep the returned series."""
+    def labels(self, *values: str) -> Durations:
+        """Return the series with these label values. Callers that count often should keep the returned series."""
         series = self._series.get(values)
         if series is None:
             label_values = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
@@ -116,9 +118,9 @@ class Histogram(Family):
         total = 0
         for upper_bound, count in zip((*map(_number, SECONDS), "+Inf"), durations.counts, strict=True):
             total += count
-            bucket = self._set(values, extra_labels, f'le="{upper_bound}"')
+            bucket = self._label_set(values, extra_labels, f'le="{upper_bound}"')
             lines.append(f"{self.name}_bucket{bucket} {total}")
-        label_set = self._set(values, extra_labels)
+        label_set = self._label_set(values, extra_labels)
         return [
             *lines,
             f"{self.name}_sum{label_set} {_number(durations.sum_s)}",
@@ -138,23 +140,23 @@ class Sample(NamedTuple):
     labels: Labels = ()
 
 
-def counter(name: str, meaning: str, *labels: str) -> Numbers:
+def counter(name: str, meaning: str, *label_names: str) -> CounterOrGauge:
     """Declare a counter."""
-    return Numbers("counter", name, meaning, labels)
+    return CounterOrGauge("counter", name, meaning, label_names)
 
 
-def gauge(name: str, meaning: str, *labels: str) -> Numbers:
+def gauge(name: str, meaning: str, *label_names: str) -> CounterOrGauge:
     """Declare a gauge."""
-    return Numbers("gauge", name, meaning, labels)
+    return CounterOrGauge("gauge", name, meaning, label_names)
 
 
-def histogram(name: str, meaning: str, *labels: str) -> Histogram:
+def histogram(name: str, meaning: str, *label_names: str) -> Histogram:
     """Declare a histogram of durations in seconds."""
-    return Histogram(name, meaning, labels)
+    return Histogram(name, meaning, label_names)
 
 
-def counted(extra_labels: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Map the name of each family to the sample lines of this process."""
+def sample_lines(extra_labels: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Map the name of each family to the sample lines of this process, as one text."""
     text_by_family = {name: "\n".join(family.lines(extra_labels)) for name, family in FAMILIES.items()}
     return {name: lines for name, lines in text_by_family.items() if lines}
 
@@ -165,8 +167,8 @@ def text(samples_by_worker: Iterable[Mapping[str, str]], samples: Iterable[Sampl
     for worker_samples in samples_by_worker:
         for name, block in worker_samples.items():
             lines.setdefault(name, []).append(block)
-    for line in samples:
-        lines.setdefault(line.family.name, []).append(line.family.sample(line.value, *line.labels))
+    for sample in samples:
+        lines.setdefault(sample.family.name, []).append(sample.family.sample(sample.value, *sample.labels))
     page: list[str] = []
     for name, family in sorted(FAMILIES.items()):
         if name in lines:

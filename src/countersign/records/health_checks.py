@@ -29,7 +29,7 @@ _WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' 
 def watched(service: app.RecordsService) -> ServiceChecks:
     """Return the health checks and the metrics of the service."""
     records = service.records
-    SIGN_INS_FAILED.of(NAME)  # reported as 0 before the first failure
+    SIGN_INS_FAILED.labels(NAME)  # reported as 0 before the first failure
     checks = (
         Check(f"{NAME} database", partial(_writable, records)),
         Check(f"{NAME} migrations", partial(migrate.check_current, records.database, install.MIGRATIONS)),

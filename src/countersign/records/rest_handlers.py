@@ -67,7 +67,7 @@ class Handlers:
         try:
             return Response(200, encode(Token(await sessions.sign_in(engine.records, username, password, note))))
         except (sessions.WrongSignIn, sessions.LockedOut):
-            passwords.SIGN_INS_FAILED.of("records").value += 1
+            passwords.SIGN_INS_FAILED.labels("records").value += 1
             raise
 
     async def agent_token(self, call: RecordsRequest) -> Response:

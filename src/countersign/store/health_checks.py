@@ -35,9 +35,9 @@ OUTBOX = metrics.gauge("countersign_mail_outbox", "E-mails in the outbox folder,
 def service_checks(store: Store) -> ServiceChecks:
     """The store's checks and numbers."""
     # Create these metrics now, so that they are reported as 0 until the first event.
-    SIGN_INS_FAILED.of(NAME)
-    blob_gc.REMOVED.of()
-    blob_gc.REMOVED_BYTES.of()
+    SIGN_INS_FAILED.labels(NAME)
+    blob_gc.REMOVED.labels()
+    blob_gc.REMOVED_BYTES.labels()
     checks = (
         Check(f"{NAME} database", partial(_check_database, store)),
         Check(f"{NAME} migrations", partial(migrate.check_current, store.database, lifespan.MIGRATIONS)),

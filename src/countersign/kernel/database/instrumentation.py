@@ -56,10 +56,10 @@ class InstrumentedDatabase:
         self.scan = inner.scan
         self.stream = inner.stream
         self.change_mark = inner.change_mark
-        self._transactions = TRANSACTIONS.of(name)
-        self._commits = COMMITS.of(name)
-        self._writing = RUNNING.of(name, "transaction")
-        self._waiting = WAITING.of(name)
+        self._transactions = TRANSACTIONS.labels(name)
+        self._commits = COMMITS.labels(name)
+        self._writing = RUNNING.labels(name, "transaction")
+        self._waiting = WAITING.labels(name)
 
     @property
     def dialect(self) -> Dialect:

@@ -23,7 +23,14 @@ from countersign.kernel.database.port import (
     Value,
     WrittenOutsideTransaction,
 )
-from countersign.kernel.database.postgres_connection import CONNECT_S, Connection, Lease, Pool, connect, driver
+from countersign.kernel.database.postgres_connection import (
+    CONNECT_S,
+    Connection,
+    Pool,
+    PooledConnection,
+    connect,
+    driver,
+)
 from countersign.kernel.database.postgres_limits import with_literal_limit
 from countersign.kernel.database.postgres_privileges import privileges
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk_full, is_disk_full
@@ -144,8 +151,8 @@ class PostgresDatabase:
 
     def __init__(self, pool: Pool, size: int, read_deadline_s: float, name: str) -> None:
         self._pool = pool
-        self._reads = instrumentation.READS.of(name)
-        self._reading = instrumentation.RUNNING.of(name, "read")
+        self._reads = instrumentation.READS.labels(name)
+        self._reading = instrumentation.RUNNING.labels(name, "read")
         # Every connection of the pool may be dead, and each attempt removes one of them, so allow as many attempts.
         self._last_attempt = size
         self._read_deadline_s = read_deadline_s
@@ -240,7 +247,7 @@ class PostgresDatabase:
         finally:
             await _return_lease(lease)
 
-    async def _begin_transaction(self) -> tuple[Lease, Connection]:
+    async def _begin_transaction(self) -> tuple[PooledConnection, Connection]:
         """Return a connection with an open transaction. Dead connections are replaced."""
         for attempt in range(self._last_attempt + 1):
             lease = self._pool.acquire()
@@ -349,7 +356,7 @@ async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
                 await transaction.run(create)
 
 
-async def _return_lease(lease: Lease) -> None:
+async def _return_lease(lease: PooledConnection) -> None:
     """Return the connection to the pool, even if the caller is cancelled."""
     await uncancellable(asyncio.ensure_future(lease.__aexit__(None, None, None)))
 

@@ -60,14 +60,14 @@ class Cursor(Protocol):
         ...
 
 
-Lease = AbstractAsyncContextManager[Connection]
+PooledConnection = AbstractAsyncContextManager[Connection]
 
 
 class Pool(Protocol):
     """The pool of connections."""
 
-    def acquire(self) -> Lease:
-        """Lease a connection of the pool for a block."""
+    def acquire(self) -> PooledConnection:
+        """Return a context manager that takes a connection from the pool for its block."""
         ...
 
     async def close(self) -> None:
@@ -98,23 +98,23 @@ ConnectionT = TypeVar("ConnectionT")
 
 CONNECT_S = 10.0
 
-_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, UnicodeError)
+_CONNECTION_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, UnicodeError)
 ADDRESS_SETTING = f"the database's address ({DATABASE_SETTING}, or what the command was given)"
 
-_HBA = (
+_HBA_REMEDY = (
     f"Add a line for this machine, user and database to the server's pg_hba.conf, or correct {ADDRESS_SETTING}."
 )
 
 # Maps a part of PostgreSQL's English message for the SQLSTATE 28000 to the remedy.
-_LOGINS = {
-    "no encryption": f"If it accepts this user over TLS only, add sslmode=require to {ADDRESS_SETTING}. {_HBA}",
-    "pg_hba.conf": _HBA,
+_LOGIN_REMEDIES = {
+    "no encryption": f"If it accepts this user over TLS only, add sslmode=require to {ADDRESS_SETTING}. {_HBA_REMEDY}",
+    "pg_hba.conf": _HBA_REMEDY,
     "does not exist": f"Create the user (CREATE ROLE … LOGIN PASSWORD …), or correct its name in {ADDRESS_SETTING}.",
     "not permitted to log in": "Allow the user to log in: ALTER ROLE … LOGIN.",
 }
 
 # Maps an SQLSTATE to the remedy (PostgreSQL documentation, appendix A).
-_STATES = {
+_REMEDIES = {
     "28P01": f"Correct user and password in {ADDRESS_SETTING}; special characters are percent-encoded there.",
     "28000": f"Correct user and TLS mode in {ADDRESS_SETTING}, or the user's rights and pg_hba.conf on the server.",
     "3D000": f"Create the database (CREATE DATABASE …), or correct its name in {ADDRESS_SETTING}.",
@@ -125,37 +125,37 @@ _STATES = {
 
 
 async def connect(connecting: Awaitable[ConnectionT], url: str) -> ConnectionT:
-    """Await the connection to the URL, which `require_postgres` has checked.
+    """Wait until the driver has connected to the URL. `require_postgres` must have checked the URL.
 
     Raises:
         Unavailable: the connection failed; the text names the cause, and never the password.
     """
     try:
         return await connecting
-    except _ERRORS as error:
-        raise _meaning(error, describe_postgres(url), asks_for_tls="sslmode=" in url) from error
+    except _CONNECTION_ERRORS as error:
+        raise _connection_error(error, describe_postgres(url), asks_for_tls="sslmode=" in url) from error
 
 
-def _meaning(error: BaseException, where: str, *, asks_for_tls: bool) -> Unavailable:
+def _connection_error(error: BaseException, where: str, *, asks_for_tls: bool) -> Unavailable:
     if isinstance(error, asyncpg.PostgresError):
         error_line = _first_line(error)
         return Unavailable(f"PostgreSQL at {where} refuses: {error_line}", resolution=_remedy(error, error_line))
     if isinstance(error, asyncpg.InterfaceError):
         why = f"PostgreSQL at {where} does not accept the connection options: {_first_line(error)}"
         return Unavailable(why, resolution=f"Correct the TLS mode and its files in {ADDRESS_SETTING}.")
-    why, remedy = _unreached(error, asks_for_tls=asks_for_tls)
+    why, remedy = _no_answer(error, asks_for_tls=asks_for_tls)
     return Unavailable(f"PostgreSQL at {where} {why}", resolution=remedy)
 
 
 def _remedy(error: asyncpg.PostgresError, error_line: str) -> str:
     state = str(getattr(error, "sqlstate", None) or "")
-    advice = _STATES.get(state, "Check its log, and try again.")
-    return (
-        next((login for words, login in _LOGINS.items() if words in error_line), advice) if state == "28000" else advice
-    )
+    advice = _REMEDIES.get(state, "Check its log, and try again.")
+    if state != "28000":
+        return advice
+    return next((remedy for words, remedy in _LOGIN_REMEDIES.items() if words in error_line), advice)
 
 
-def _unreached(error: BaseException, *, asks_for_tls: bool) -> tuple[str, str]:
+def _no_answer(error: BaseException, *, asks_for_tls: bool) -> tuple[str, str]:
     """Return why no PostgreSQL server answered, and the remedy."""
     if isinstance(error, gaierror | UnicodeError):
         return (

@@ -191,7 +191,7 @@ class SqliteDatabase:
     same file."""
 
     def __init__(self, path: Path, writer: SqliteWriter, readers: SqliteReaders, name: str) -> None:
-        self._reads = instrumentation.READS.of(name)
+        self._reads = instrumentation.READS.labels(name)
         self._writer = writer
         self._readers = readers
         self._reader = sqlite_connection.connect(path, use="read")

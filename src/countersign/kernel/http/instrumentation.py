@@ -86,14 +86,14 @@ BUILD = metrics.gauge("countersign_build_info", "1; the labels name the running 
 @asynccontextmanager
 async def track_loop_lag() -> AsyncGenerator[None]:
     """Measure the lag of the event loop twice a second while the block lasts."""
-    STARTED.of().value = clock.now() / clock.SECOND
-    BUILD.of(__version__, platform.python_version()).value = 1
+    STARTED.labels().value = clock.now() / clock.SECOND
+    BUILD.labels(__version__, platform.python_version()).value = 1
     async with background(_watch()):
         yield
 
 
 async def _watch() -> None:
-    lag = LAG.of()
+    lag = LAG.labels()
     while True:
         due_s = clock.monotonic_s() + EVERY_S
         await asyncio.sleep(EVERY_S)
@@ -103,13 +103,13 @@ async def _watch() -> None:
 def update_process_metrics() -> None:
     """Update the metrics that are read on demand."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    PROCESSOR.of().value = usage.ru_utime + usage.ru_stime
-    MAX_FILES.of().value = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    PROCESSOR.labels().value = usage.ru_utime + usage.ru_stime
+    MAX_FILES.labels().value = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     # The memory and the number of open files are available on Linux only.
     with suppress(OSError):
         pages = Path("/proc/self/statm").read_text().split()[1]
-        MEMORY.of().value = int(pages) * os.sysconf("SC_PAGE_SIZE")
-        FILES.of().value = len(os.listdir("/proc/self/fd"))
+        MEMORY.labels().value = int(pages) * os.sysconf("SC_PAGE_SIZE")
+        FILES.labels().value = len(os.listdir("/proc/self/fd"))
 
 
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
@@ -137,10 +137,10 @@ class RequestInstrumentation:
         self._service = service
         self._tracer = current_tracer()
         self._log_requests = log_requests
-        self._running = RUNNING.of(service)
+        self._running = RUNNING.labels(service)
         # Export 0 from the start: an alert on a missing series never fires.
-        LIMITED.of(service, UNMATCHED)
-        REQUESTS.of(service, UNMATCHED, "GET", "4xx")
+        LIMITED.labels(service, UNMATCHED)
+        REQUESTS.labels(service, UNMATCHED, "GET", "4xx")
         self._known: dict[tuple[str, str, int], metrics.Durations] = {}
 
     def begin(self, exchange: Exchange) -> float:
@@ -160,7 +160,7 @@ class RequestInstrumentation:
             durations = self._durations(*key)
         durations.add(elapsed_s)
         if exchange.status == 429:
-            LIMITED.of(self._service, exchange.route_path or UNMATCHED).value += 1
+            LIMITED.labels(self._service, exchange.route_path or UNMATCHED).value += 1
         if self._tracer is not None:
             self._tracer.record(self._span(exchange, elapsed_s))
         if self._log_requests:
@@ -183,7 +183,8 @@ class RequestInstrumentation:
     def _durations(self, route: str, method: str, status: int) -> metrics.Durations:
         """Return the series of these labels. Series of matched routes are cached, since there are few of them."""
         method_label = method if method in METHODS else metrics.OTHER
-        series = REQUESTS.of(self._service, route or UNMATCHED, method_label, f"{status // 100}xx" if status else CUT)
+        status_label = f"{status // 100}xx" if status else CUT
+        series = REQUESTS.labels(self._service, route or UNMATCHED, method_label, status_label)
         if route and method_label == method:
             self._known[route, method, status] = series
         return series

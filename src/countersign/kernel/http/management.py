@@ -110,7 +110,7 @@ def worker_answers(number: int, watched: ServiceChecks) -> Callable[[str], Await
     async def answer(question: str) -> bytes:
         if question == NUMBERS:
             instrumentation.update_process_metrics()
-            return msgspec.json.encode(metrics.counted((("worker", str(number)),)))
+            return msgspec.json.encode(metrics.sample_lines((("worker", str(number)),)))
         if question == CHECKS:
             return msgspec.json.encode(await asyncio.gather(*(_run_check(check) for check in watched.checks)))
         if question == MEASURES:

@@ -54,8 +54,8 @@ class MailQueue:
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._log = log
         # Export the metric as 0 until something is counted.
-        WAITING.of()
-        FAILED.of()
+        WAITING.labels()
+        FAILED.labels()
 
     async def send(self, recipient: str, subject: str, text: str) -> None:
         """Send one e-mail and wait until it is handed over.
@@ -76,7 +76,7 @@ class MailQueue:
             raise Unavailable("too many e-mails are waiting to be sent")
         task = asyncio.create_task(self._deliver(write))
         self._tasks.add(task)
-        WAITING.of().value += 1
+        WAITING.labels().value += 1
         task.add_done_callback(self._done)
 
     async def drain(self) -> None:
@@ -108,12 +108,12 @@ class MailQueue:
                 except BadAddress:
                     raise
                 except Refused as refused:
-                    FAILED.of().value += 1
+                    FAILED.labels().value += 1
                     # The line does not contain the address, since logs must not contain recipients.
                     self._log.warning("e-mail not sent", why=refused.detail, attempt=number, of=len(PAUSES_S))
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        WAITING.of().value -= 1
+        WAITING.labels().value -= 1
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log.error("e-mail not composed", exc_info=error)

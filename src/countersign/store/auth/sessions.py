@@ -143,12 +143,12 @@ async def sign_in(store: Store, email: str, password: str, user_agent: str | Non
     email = normal_email(email)[:254]
     quota = await store.counters.hit(f"sign-in\0{email}", MAX_ATTEMPTS_PER_MINUTE, 60)
     if not quota.allowed:
-        passwords.SIGN_INS_FAILED.of("distribution").value += 1
+        passwords.SIGN_INS_FAILED.labels("distribution").value += 1
         raise RateLimited("too many attempts for this address", quota)
     person = await queries.person_with_email(store.database, email)
     matches = await passwords.verify(password, person.password_hash if person else None)
     if person is None or not matches:
-        passwords.SIGN_INS_FAILED.of("distribution").value += 1
+        passwords.SIGN_INS_FAILED.labels("distribution").value += 1
         raise WrongCredentials("e-mail or password is wrong")
     async with store.database.transaction() as transaction:
         # Lock the person's row until the session is stored. A concurrent change of the password then either ends the

@@ -179,8 +179,8 @@ def _count_removals() -> Generator[_Removals]:
         yield removals
     finally:
         if removals.files:
-            REMOVED.of().value += removals.files
-            REMOVED_BYTES.of().value += removals.size
+            REMOVED.labels().value += removals.files
+            REMOVED_BYTES.labels().value += removals.size
             _log().info("removed files that were unreferenced for a day", files=removals.files, bytes=removals.size)
 
 

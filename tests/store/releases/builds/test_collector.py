@@ -243,7 +243,7 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
     await blobs.condemn(
         shop.store.database, (await list_sealed_digests(shop))[0], clock.later(clock.now(), seconds=7200)
     )
-    files, size = blob_gc.REMOVED.of().value, blob_gc.REMOVED_BYTES.of().value
+    files, size = blob_gc.REMOVED.labels().value, blob_gc.REMOVED_BYTES.labels().value
 
     with capture_logs() as logged:
         collected = await blob_gc.collect(shop.store)
@@ -251,7 +251,7 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
     assert "3 of 3" in collected.stopped
     assert collected.blobs == 1
     assert len(await list_sealed_digests(shop)) == 3
-    assert (blob_gc.REMOVED.of().value - files, blob_gc.REMOVED_BYTES.of().value - size) == (1, 100)
+    assert (blob_gc.REMOVED.labels().value - files, blob_gc.REMOVED_BYTES.labels().value - size) == (1, 100)
     assert [(record["files"], record["bytes"]) for record in logged if record["log_level"] == "info"] == [(1, 100)]
 
 
