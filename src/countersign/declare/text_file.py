@@ -1,4 +1,4 @@
-"""The file of a module text: it is read with a bound, and replaced as a whole."""
+"""The file of a module text: reads it up to a maximum size, and replaces it atomically."""
 
 import contextlib
 import fcntl
@@ -13,7 +13,8 @@ from countersign.file_sync import sync_folder
 
 
 class NotReplaced(Exception):
-    """Another process writes the file, or has written it. The same change may be possible later."""
+    """The file was not replaced, because another process writes it or has written it. Read it again and repeat the
+    change."""
 
 
 class FileChanged(NotReplaced):
@@ -31,7 +32,7 @@ def read(path: Path) -> str:
         OSError: the file cannot be read.
         TextError: it is not a file, is too long, or is not UTF-8.
     """
-    # A pipe must not be waited for.
+    # Without O_NONBLOCK, opening a named pipe would wait for its writer.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise TextError("it is not a file: correct the path")
@@ -45,9 +46,9 @@ def read(path: Path) -> str:
 
 
 class Replacement:
-    """Replaces the file by one with the same owner, mode and attributes. Readers see the old file or the new one, never
-    a part. Until the replacement is closed, the file is locked for other replacements. `finish` puts the new file in
-    its place; a replacement that is closed before changes nothing.
+    """Replaces the file with a new one that has the same owner, mode and extended attributes. Readers see either the
+    old or the new file. The old file is locked against other replacements until `close`. `commit` renames the new file;
+    a replacement that is closed without `commit` changes nothing.
 
     Raises:
         FileChanged: the content is no longer the one that was read.
@@ -56,20 +57,20 @@ class Replacement:
     """
 
     def __init__(self, path: Path, read_content: str, new_content: str, *, waits: bool) -> None:
-        # The file may be a symbolic link, which stays.
+        # If the path is a symbolic link, replace its target and keep the link.
         self._path = path.resolve()
-        self._unfinished = self._path.with_name(f".{self._path.name}.unfinished")
-        self._is_finished = False
-        self._locked = self._lock(waits=waits)
+        self._temporary = self._path.with_name(f".{self._path.name}.unfinished")
+        self._is_committed = False
+        self._locked_file = self._lock(waits=waits)
         try:
-            # A replacement that has waited sees here that the file has changed.
+            # Another process may have replaced the file while this one waited for the lock.
             if read(path) != read_content:
                 raise FileChanged(f"{path} has changed since it was read")
-            # Others open files of Windows with the ends of lines that they have.
+            # Keep the line ends of Windows.
             content = new_content.replace("\n", "\r\n") if "\r\n" in read_content else new_content
             self._write(content.encode())
         except BaseException:
-            self._locked.close()
+            self._locked_file.close()
             raise
 
     def _lock(self, *, waits: bool) -> IO[bytes]:
@@ -82,10 +83,10 @@ class Replacement:
         return file
 
     def _write(self, content: bytes) -> None:
-        # A process that was killed may have left one.
-        self._unfinished.unlink(missing_ok=True)
+        # A process that was killed may have left its temporary file.
+        self._temporary.unlink(missing_ok=True)
         old_status = self._path.stat()
-        descriptor = os.open(self._unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with open(descriptor, "wb") as new_file:
                 with contextlib.suppress(PermissionError):
@@ -96,33 +97,33 @@ class Replacement:
                 new_file.flush()
                 os.fsync(new_file.fileno())
         except BaseException:
-            self._unfinished.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
             raise
 
     def _copy_attributes(self) -> None:
-        """Copy the extended attributes, such as the list of those who may read the file, as far as the system has
-        them."""
+        """Copy the extended attributes, for example the access control list. Attributes that the system refuses are
+        left out."""
         with contextlib.suppress(OSError, AttributeError):
             for name in os.listxattr(self._path):
                 with contextlib.suppress(OSError):
-                    os.setxattr(self._unfinished, name, os.getxattr(self._path, name))
+                    os.setxattr(self._temporary, name, os.getxattr(self._path, name))
 
-    def finish(self) -> None:
-        """Put the new file in its place.
+    def commit(self) -> None:
+        """Rename the new file to the name of the old file.
 
         Raises:
-            OSError: the system refuses it. The old file stays.
+            OSError: the system refuses it. The old file is unchanged.
         """
-        os.replace(self._unfinished, self._path)
-        self._is_finished = True
+        os.replace(self._temporary, self._path)
+        self._is_committed = True
         sync_folder(self._path.parent)
 
     def close(self) -> None:
-        """Remove the new file if it is not in its place, and let other replacements begin."""
-        with self._locked:
-            # After `finish`, the name may be that of the new file of another process.
-            if not self._is_finished:
-                self._unfinished.unlink(missing_ok=True)
+        """Release the lock. Without a `commit`, also remove the new file."""
+        with self._locked_file:
+            # After `commit`, another process may use the same temporary name.
+            if not self._is_committed:
+                self._temporary.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self

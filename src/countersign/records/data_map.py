@@ -164,7 +164,7 @@ async def decide(run: Run, model: str, body: Body) -> object:
                 changes = _audit_changes(file, column, after, request)
                 await record_writer.record_audit(write_run, _DECIDE, setting, None, changes)
             # A cancelled call must not give up the lock while the thread puts the new file in its place.
-            await uncancellable(asyncio.ensure_future(asyncio.to_thread(replacement.finish)))
+            await uncancellable(asyncio.ensure_future(asyncio.to_thread(replacement.commit)))
     except NotReplaced as error:
         raise TryAgain(f"{_DECIDE}: {error}: {_READ_AGAIN}, and decide again") from error
     except OSError as error:

@@ -116,7 +116,7 @@ def save(file: ModuleFile, changed: ModuleText) -> None:
         raise Failure(CANNOT_WRITE, why=str(error), remedy=remedy, exit_code=Exit.CONFLICT) from error
     try:
         with Replacement(file.path, file.content, content, waits=True) as replacement:
-            replacement.finish()
+            replacement.commit()
     except NotReplaced as error:
         raise Failure(CANNOT_WRITE, why=str(error), remedy="Run the command again.", exit_code=Exit.CONFLICT) from error
     except OSError as error:
