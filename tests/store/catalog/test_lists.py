@@ -349,11 +349,11 @@ async def test_the_pages_for_a_common_word_together_equal_one_long_page(
         await world.product("north", f"p{number}", title=title, tags=tags, description="A whale.", status=status)
 
     for token in (None, member):
-        monkeypatch.setattr(search, "COMMON", 5_000)
+        monkeypatch.setattr(search, "MIN_COMMON", 5_000)
         whole_walk = await walk_pages(world, token, q="whale", sort=sort, limit="100")
-        monkeypatch.setattr(search, "COMMON", 3)
+        monkeypatch.setattr(search, "MIN_COMMON", 3)
         for limit, window in (("1", 2_000), ("2", 2_000), ("2", 4), ("7", 2_000), ("7", 9), ("11", 2_000)):
-            monkeypatch.setattr(search, "WINDOW", window)
+            monkeypatch.setattr(search, "MAX_TESTED", window)
             assert await walk_pages(world, token, q="whale", sort=sort, limit=limit) == whole_walk
         assert len(whole_walk) == (30 if token else 26)
 
@@ -367,9 +367,9 @@ async def test_a_rare_tag_has_the_same_pages_as_a_common_tag(
     filters += ({"tag": "cozy", "published_since": "2020-01-01"}, {"tag": "cli", "q": "product"})
 
     for filter_ in filters:
-        monkeypatch.setattr(search, "COMMON", 0)
+        monkeypatch.setattr(search, "MIN_COMMON", 0)
         as_common = await walk_pages(world, sort=sort, limit="100", **filter_)
-        monkeypatch.setattr(search, "COMMON", 1_000)
+        monkeypatch.setattr(search, "MIN_COMMON", 1_000)
         for limit in ("2", "100"):
             assert await walk_pages(world, sort=sort, limit=limit, **filter_) == as_common
         assert as_common or "q" in filter_

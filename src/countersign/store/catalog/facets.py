@@ -128,7 +128,7 @@ async def _visible(store: Store, index: CatalogIndex, query: PageQuery) -> int:
         text = NOT_PUBLIC.format(orgs=statement.list(query.orgs))
         public_products |= await _numbers(store, text, *statement.values)
     if query.words:
-        text, values = search.matching(query.words)
+        text, values = search.matching_products(query.words)
         public_products &= await _numbers(store, text, *values)
     return public_products
 

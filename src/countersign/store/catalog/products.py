@@ -97,7 +97,7 @@ async def page(database: Database, query: search.PageQuery) -> list[Row]:
         rows = await database.scan(first_page[0], *first_page[1])
         if len(rows) == query.limit:
             return rows
-    rare_facet = query.rare_in_order
+    rare_facet = query.possibly_rare_facet
     if rare_facet is not None and await _is_common(database, search.is_common_facet(rare_facet)):
         rare_facet = None
     text, values = search.page(query, rare_facet)

@@ -64,9 +64,9 @@ ORDERS_OF_FACETS = ("title", "-published_at")
 """The orders in which the table `catalog_facet` has an index."""
 RANKED = {"-updated_at": "k.updated_at", "-downloads_7d": "k.downloads_7d"}
 """Maps each order to the column of the table `catalog_index` that it sorts by, highest value first."""
-OFTEN_RARE = ("tag:", "org:")
-"""The prefixes of facets that few products may have."""
-OF_INDEX = ("kind:", "access:")
+RARE_FACET_PREFIXES = ("tag:", "org:")
+"""The prefixes of facets that may be rare, which means that few products have them."""
+INDEXED_FACET_PREFIXES = ("kind:", "access:")
 """The prefixes of facets that are tested with columns of `catalog_index`. The table has indexes for these columns, in
 the orders of `RANKED`."""
 HAS_FACET = """
@@ -103,7 +103,7 @@ WORD_HITS = f"""
         FROM {CORRECTIONS} AS y
         CROSS JOIN catalog_term t
         WHERE t.term = y.term
-    ) AS found
+    ) AS scores
     GROUP BY product_id
 """
 
@@ -121,10 +121,10 @@ HAS_WORD = f"""
         LIMIT 1 OFFSET 0
     )
 """
-COMMON = 5_000
-"""If more products than this have a word or a facet, a page is read by testing products in the order of the page."""
-WINDOW = 2_000
-"""The maximum number of products that are read to fill a page in the order of titles."""
+MIN_COMMON = 5_000
+"""If more products than this have a word or a facet, products are tested for it in the order of the page."""
+MAX_TESTED = 2_000
+"""The maximum number of products that are tested to fill a page of one search word."""
 SCORE_OF_TITLE = 32
 """The score of a product with the searched word in its title, which is the highest score of one word."""
 
@@ -172,11 +172,12 @@ class PageQuery:
 
 
     @property
-    def rare_in_order(self) -> str | None:
-        """The facet that few products may have, if the page has an order that reads all products for it."""
+    def possibly_rare_facet(self) -> str | None:
+        """The facet that may be rare, if the page has a ranked order and no search words. For a rare facet, the page
+        reads all products with it, instead of testing products in their order."""
         if self.sort not in RANKED or self.words:
             return None
-        return next((facet for facet in self.facets if facet.startswith(OFTEN_RARE)), None)
+        return next((facet for facet in self.facets if facet.startswith(RARE_FACET_PREFIXES)), None)
 
     @property
     def only_word(self) -> str | None:
@@ -199,10 +200,10 @@ def page(query: PageQuery, rare_facet: str | None = None) -> tuple[str, list[Val
         source += f" JOIN ({_hits(statement, query.words)}) AS hit ON hit.product_id = e.product_id"
     conditions.append(_visible(statement, query.orgs))
     conditions += [HAS_FACET.format(facet=statement.value(facet)) for facet in facets]
-    walks_facet = source.startswith("catalog_facet")
+    is_facet_first = source.startswith("catalog_facet")
     if query.since is not None:
-        conditions.append(_published(statement, query.since, query.channel, walks_facet=walks_facet))
-    order, position = _order(statement, query, walks_facet=walks_facet)
+        conditions.append(_since_condition(statement, query.since, query.channel, is_facet_first=is_facet_first))
+    order, position = _order(statement, query, is_facet_first=is_facet_first)
     conditions += position
     score = RANKED.get(query.sort) or ("hit.score" if query.words else "0")
     text = f"""
@@ -216,22 +217,27 @@ def page(query: PageQuery, rare_facet: str | None = None) -> tuple[str, list[Val
 
 
 def page_of_titles(query: PageQuery) -> tuple[str, list[Value]] | None:
-    """The statement of the part of a page that has the searched word in its title, with its values. Its rows are those
-    of `page`. Return None if the page may begin after these products, or has other conditions or another order.
+    """The statement for the products of a page that have the searched word in their titles, with its values. Its rows
+    have the columns of `page`.
 
-    No other product has a higher score. So if these products fill the page, the other matches need not be read.
+    No other product has a higher score. So if these products fill the page, the other matches need not be read. Return
+    None if the page has other conditions or another order, or continues after the products with the word in the title.
     """
     word = query.only_word
     if word is None or query.sort != "relevance" or (query.after and query.after[0] != -SCORE_OF_TITLE):
         return None
     statement = SqlBuilder()
-    of_word = f"term = {statement.value(word)} AND weight >= 8"
+    word_condition = f"term = {statement.value(word)} AND weight >= 8"
     if query.after:
-        of_word += f" AND (title, product_id) > ({statement.list(query.after[1:])})"
+        word_condition += f" AND (title, product_id) > ({statement.list(query.after[1:])})"
     text = f"""
         SELECT e.title, e.product_id, e.published_at, {SCORE_OF_TITLE} AS score, e.card, e.status, e.etag
         FROM (
-            SELECT title, product_id FROM catalog_term WHERE {of_word} ORDER BY title, product_id LIMIT {WINDOW}
+            SELECT title, product_id
+            FROM catalog_term
+            WHERE {word_condition}
+            ORDER BY title, product_id
+            LIMIT {MAX_TESTED}
         ) AS t
         CROSS JOIN catalog_entry e
         WHERE e.product_id = t.product_id AND {_visible(statement, query.orgs)}
@@ -244,18 +250,18 @@ def page_of_titles(query: PageQuery) -> tuple[str, list[Value]] | None:
 def is_common_word(word: str) -> tuple[str, list[Value]]:
     """The statement that returns a row if many products have the word, and its values."""
     text = "SELECT 1 FROM catalog_term WHERE term >= $1 AND term < $2 LIMIT 1 OFFSET $3"
-    return text, [word, prefix_end(word), COMMON]
+    return text, [word, prefix_end(word), MIN_COMMON]
 
 
 def is_common_facet(facet: str) -> tuple[str, list[Value]]:
     """The statement that returns a row if many products have the facet, and its values."""
-    return "SELECT 1 FROM catalog_facet WHERE facet = $1 LIMIT 1 OFFSET $2", [facet, COMMON]
+    return "SELECT 1 FROM catalog_facet WHERE facet = $1 LIMIT 1 OFFSET $2", [facet, MIN_COMMON]
 
 
 def page_of_common_word(query: PageQuery, word: str) -> tuple[str, list[Value]]:
-    """The statement of a page in the order of titles that tests the next `WINDOW` public products for its only search
-    word, and its values. Its rows are the first of `page`, with the score 0. It fills the page if many products have
-    the word."""
+    """The statement of a page in the order of titles that tests the next `MAX_TESTED` public products for its only
+    search word, and its values. Its rows are the first of `page`, with the score 0. It fills the page if many products
+    have the word."""
     statement = SqlBuilder()
     position = f" AND (title, product_id) > ({statement.list(query.after)})" if query.after else ""
     matches = HAS_WORD.format(
@@ -272,7 +278,7 @@ def page_of_common_word(query: PageQuery, word: str) -> tuple[str, list[Value]]:
                 FROM catalog_entry
                 WHERE status = 'public'{position}
                 ORDER BY title, product_id
-                LIMIT {WINDOW}
+                LIMIT {MAX_TESTED}
             ) AS e
             WHERE {matches}
             ORDER BY e.title, e.product_id
@@ -302,8 +308,8 @@ def _ranked_source(
 ) -> tuple[str, list[str], list[str]]:
     """See `_source`, for the orders of `RANKED`."""
     conditions = ["e.product_id = k.product_id"]
-    conditions += [_of_index(statement, facet) for facet in facets if facet.startswith(OF_INDEX)]
-    facets_left = [facet for facet in facets if not facet.startswith(OF_INDEX) and facet != rare_facet]
+    conditions += [_index_condition(statement, facet) for facet in facets if facet.startswith(INDEXED_FACET_PREFIXES)]
+    facets_left = [facet for facet in facets if not facet.startswith(INDEXED_FACET_PREFIXES) and facet != rare_facet]
     source = "catalog_index k CROSS JOIN catalog_entry e"
     if rare_facet is not None:
         source = f"catalog_facet d CROSS JOIN {source}"
@@ -311,7 +317,7 @@ def _ranked_source(
     return source, conditions, facets_left
 
 
-def _of_index(statement: SqlBuilder, facet: str) -> str:
+def _index_condition(statement: SqlBuilder, facet: str) -> str:
     name, _, value = facet.partition(":")
     return f"k.kind = {statement.value(value)}" if name == "kind" else f"k.is_free = {int(value == 'free')}"
 
@@ -322,16 +328,18 @@ def _visible(statement: SqlBuilder, orgs: Sequence[str]) -> str:
     return f"({VISIBLE_TO_ALL} OR e.org_id IN ({statement.list(orgs)}))"
 
 
-def _published(statement: SqlBuilder, since_instant: Instant, channel: str | None, *, walks_facet: bool) -> str:
+def _since_condition(
+    statement: SqlBuilder, since_instant: Instant, channel: str | None, *, is_facet_first: bool
+) -> str:
     if channel is None:
-        return f"{'d' if walks_facet else 'e'}.published_at >= {statement.value(since_instant)}"
+        return f"{'d' if is_facet_first else 'e'}.published_at >= {statement.value(since_instant)}"
     return HAS_RELEASE.format(channel=statement.value(channel), since=statement.value(since_instant))
 
 
-def _order(statement: SqlBuilder, query: PageQuery, *, walks_facet: bool) -> tuple[str, list[str]]:
+def _order(statement: SqlBuilder, query: PageQuery, *, is_facet_first: bool) -> tuple[str, list[str]]:
     """The ORDER BY clause, and the condition that selects the rows after the last row of the previous page."""
     after_values = [statement.value(value) for value in query.after]
-    alias = "d" if walks_facet else "e"
+    alias = "d" if is_facet_first else "e"
     if query.sort == "-published_at":
         order = f"{alias}.published_at DESC, {alias}.product_id DESC"
         return order, [
@@ -349,7 +357,7 @@ def _order(statement: SqlBuilder, query: PageQuery, *, walks_facet: bool) -> tup
     return order, [f"({alias}.title, {alias}.product_id) > ({', '.join(after_values)})"] if after_values else []
 
 
-def matching(search_terms: Sequence[str]) -> tuple[str, list[Value]]:
+def matching_products(search_terms: Sequence[str]) -> tuple[str, list[Value]]:
     """The statement of the numbers of all products that match every word, and its values."""
     statement = SqlBuilder()
     hits = _hits(statement, search_terms)
