@@ -12,17 +12,17 @@ from countersign.kernel import clock
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 
 
-_seeded: list[random.Random] = []
+_seeded_generators: list[random.Random] = []
 
 
 def new_uuid() -> str:
     """Return a new UUIDv7 (RFC 9562 §5.7). These ids sort by the microsecond of their creation, so that indexes stay
     dense."""
-    stamp_ms, stamp_us = divmod(clock.now(), 1_000)
+    time_ms, remainder_us = divmod(clock.now(), 1_000)
     # RFC 9562 §6.2, method 3: the twelve bits after the version are the fraction of the millisecond.
-    fraction = (stamp_us << 12) // 1_000
+    fraction = (remainder_us << 12) // 1_000
     random_bits = int.from_bytes(random_bytes(8), "big") & ((1 << 62) - 1)
-    return str(uuid.UUID(int=(stamp_ms << 80) | (7 << 76) | (fraction << 64) | (2 << 62) | random_bits))
+    return str(uuid.UUID(int=(time_ms << 80) | (7 << 76) | (fraction << 64) | (2 << 62) | random_bits))
 
 
 @contextmanager
@@ -33,11 +33,11 @@ def seeded(seed: str) -> Generator[None]:
     Blocks may overlap without nesting: leaving a block removes only its own seed.
     """
     source = random.Random(seed)
-    _seeded.append(source)
+    _seeded_generators.append(source)
     try:
         yield
     finally:
-        _seeded.remove(source)
+        _seeded_generators.remove(source)
 
 
 def derived_uuid(namespace: str, name: str) -> str:
@@ -65,7 +65,7 @@ class RecordIdSeries:
     """Generates random record ids. The ids of one second begin with the same random 32 bits.
 
     Ids of the same second are therefore neighbours in indexes, and a commit of many records changes few pages. Two ids
-    show whether they were generated in the same second, and nothing else: not when, nor how many others were generated.
+    reveal only whether they were generated in the same second. They do not reveal the time or the number of other ids.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class RecordIdSeries:
     def new_id(self) -> str:
         """Return a new id: 96 bits as 24 hexadecimal digits. Inside a block of `seeded`, ids of one second differ in
         all digits, so that they do not depend on the clock."""
-        if _seeded:
+        if _seeded_generators:
             return new_record_id()
         second = int(clock.monotonic_s())
         if second != self._second:
@@ -84,12 +84,13 @@ class RecordIdSeries:
 
 
 def new_request_id() -> str:
-    """Return a new id of a request: 64 bits as 16 hexadecimal digits. It is unique, but not secret: it comes from a
-    generator in memory, which every forked process seeds again; inside a block of `seeded`, from the seed."""
-    generator = _seeded[-1] if _seeded else random
+    """Return a new id of a request: 64 bits as 16 hexadecimal digits. The id is not secret: it comes from a
+    pseudo-random generator, which each forked process seeds again. Inside a block of `seeded`, it comes from the
+    seed."""
+    generator = _seeded_generators[-1] if _seeded_generators else random
     return f"{generator.getrandbits(64):016x}"
 
 
 def random_bytes(count: int) -> bytes:
     """Return `count` unpredictable bytes from the operating system; inside a block of `seeded`, bytes from the seed."""
-    return _seeded[-1].randbytes(count) if _seeded else secrets.token_bytes(count)
+    return _seeded_generators[-1].randbytes(count) if _seeded_generators else secrets.token_bytes(count)
