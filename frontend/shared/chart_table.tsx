@@ -32,7 +32,7 @@ export function ChartTable({ title, days, series, format = number, dayLabel = sh
 /** The button that switches between chart and table. */
 export function TableSwitch({ title, isTable, onChange }: { title: string; isTable: boolean; onChange: (isTable: boolean) => void }) {
   return (
-    <Button tight look="plain" aria-pressed={isTable} aria-label={t("chart.table.of", { title })} onClick={() => onChange(!isTable)}>
+    <Button tight variant="plain" aria-pressed={isTable} aria-label={t("chart.table.of", { title })} onClick={() => onChange(!isTable)}>
       {t("chart.table")}
     </Button>
   );

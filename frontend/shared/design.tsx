@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button, CopyButton, LinkButton } from "./components/button";
 import { Chip, NotPermitted, MaskedValue } from "./components/chip";
 import { Dialog } from "./components/dialog";
-import { Faults, SelectField, TextField } from "./components/field";
+import { FormErrors, SelectField, TextField } from "./components/field";
 import { Icon } from "./components/icon";
 import { Heading } from "./components/heading";
 import { Menu } from "./components/menu";
@@ -70,16 +70,16 @@ function ButtonSamples() {
     <section class="stack" aria-labelledby="design-buttons">
       <h2 id="design-buttons">Buttons</h2>
       <div class="row">
-        <Button look="strong" onClick={() => showToast("Saved", { label: "Undo", run: () => showToast("Undone") })}>
+        <Button variant="strong" onClick={() => showToast("Saved", { label: "Undo", run: () => showToast("Undone") })}>
           Save
         </Button>
-        <Button look="ink">
+        <Button variant="ink">
           Approve <kbd>A</kbd>
         </Button>
         <Button onClick={() => setOpen(true)}>Open a dialog</Button>
-        <Button look="risky">Reject</Button>
-        <Button look="plain">Plain</Button>
-        <Button size="large" look="strong">
+        <Button variant="risky">Reject</Button>
+        <Button variant="plain">Plain</Button>
+        <Button size="large" variant="strong">
           <Icon name="download" /> Large
         </Button>
         <Button size="square" aria-label="Search">
@@ -96,14 +96,14 @@ function ButtonSamples() {
             { label: "Move", does: [{ label: "To the archive", does: () => showToast("Archived.") }] },
           ]}
         />
-        <CopyButton text="DEMO0-LICEN-SE000-00001" of="the code" />
+        <CopyButton text="DEMO0-LICEN-SE000-00001" name="the code" />
       </div>
       <Dialog
         title="Revoke this key?"
         isOpen={isOpen}
         onClose={() => setOpen(false)}
         actions={
-          <Button look="risky" onClick={() => setOpen(false)}>
+          <Button variant="risky" onClick={() => setOpen(false)}>
             Revoke
           </Button>
         }
@@ -120,12 +120,12 @@ function InputSamples() {
   return (
     <section class="stack" aria-labelledby="design-fields">
       <h2 id="design-fields">Fields</h2>
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       <TextField name="design-title" label="Title" help="1 to 200 characters." required />
-      <TextField name="design-code" label="Code" fault={problem?.faults[0]?.detail} />
+      <TextField name="design-code" label="Code" error={problem?.fieldErrors[0]?.detail} />
       <SelectField name="design-kind" label="Kind" value={kind} onChange={setKind} options={[["game", "Game"], ["tool", "Tool"]]} />
       <div class="row">
-        <Button onClick={() => setProblem(PROBLEM)}>Show its faults</Button>
+        <Button onClick={() => setProblem(PROBLEM)}>Show its errors</Button>
       </div>
     </section>
   );

@@ -6,7 +6,7 @@ import { signInAddress } from "./sign_in_page";
 const t = translator("common");
 
 /** An error in the input: what is wrong, and the field if the API names one. */
-export interface Fault {
+export interface FieldError {
   field: string;
   detail: string;
 }
@@ -20,7 +20,7 @@ export class Problem extends Error {
   readonly code: string;
   readonly title: string;
   readonly resolution: string;
-  readonly faults: readonly Fault[];
+  readonly fieldErrors: readonly FieldError[];
   readonly retryAfterS: number | null;
 
   constructor(status: number, members: Record<string, unknown>, retryAfterS: number | null = null) {
@@ -30,7 +30,7 @@ export class Problem extends Error {
     this.code = text("code");
     this.title = text("title");
     this.resolution = text("resolution");
-    this.faults = faults(members["errors"]);
+    this.fieldErrors = fieldErrorsOf(members["errors"]);
     this.retryAfterS = retryAfterS;
   }
 
@@ -70,11 +70,11 @@ export class Problem extends Error {
   /** Whether different input could succeed. Not true for errors of the network or the server, or missing permissions. */
   get isCorrectable(): boolean {
     const isElsewhere = [OFFLINE, FAULT, SIGNED_OUT].includes(this.code) || [403, 404, 429].includes(this.status) || this.status >= 500;
-    return this.faults.length > 0 || !isElsewhere;
+    return this.fieldErrors.length > 0 || !isElsewhere;
   }
 }
 
-function faults(errors: unknown): Fault[] {
+function fieldErrorsOf(errors: unknown): FieldError[] {
   if (!Array.isArray(errors)) {
     return [];
   }

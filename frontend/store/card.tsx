@@ -4,7 +4,7 @@ import { useId } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
 import { translator } from "../shared/i18n";
 import { coverOf, flagOf, type CatalogItem } from "./catalog_item";
-import { ownedIds, useOwnedState } from "./owned";
+import { ownedIds, useOwnedState } from "./owned_and_followed";
 import { PlatformMarks } from "./platform_marks";
 
 const t = translator("store");

@@ -7,7 +7,7 @@ export function CommandLine({ label, text }: { label: string; text: string }) {
       <span class="small quiet">{label}</span>
       <span class="row">
         <code class="command">{text}</code>
-        <CopyButton text={text} of={label} />
+        <CopyButton text={text} name={label} />
       </span>
     </div>
   );

@@ -13,7 +13,7 @@ interface Props {
 }
 
 export function Curl(props: Props) {
-  return <CopyButton text={curl(props)} of={`${props.method} ${props.path}`} label={t("curl")} />;
+  return <CopyButton text={curl(props)} name={`${props.method} ${props.path}`} label={t("curl")} />;
 }
 
 export function curl({ method, path, body, isOpen = false }: Props): string {

@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 import { api, type Schemas } from "./api";
 import { me } from "./me";
-import { ownedIds } from "./owned";
+import { ownedIds } from "./owned_and_followed";
 
 type Platform = NonNullable<Schemas["Artifact"]["platform"]>;
 type ByChannel = Readonly<Record<string, string>>;

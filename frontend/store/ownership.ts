@@ -1,7 +1,7 @@
 // Whether the person may download a product: it is free, they own it, or their organisation publishes it.
 import { api, type Schemas } from "./api";
 import { me } from "./me";
-import { ownedIds, useOwnedState } from "./owned";
+import { ownedIds, useOwnedState } from "./owned_and_followed";
 
 const PAGE = 100;
 const MOST_PAGES = 10;

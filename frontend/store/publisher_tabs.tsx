@@ -49,7 +49,7 @@ export function PublisherReleases({ products }: { products: readonly Product[] }
     [products],
   );
   return (
-    <RequestResult of={releaseRequest}>
+    <RequestResult request={releaseRequest}>
       {(releases) => (
         <>
           {!releases.length && <Empty title={t("releases.none")} icon="package" />}
@@ -130,7 +130,7 @@ export function PublisherKeys({ publisher, products }: AboutProps) {
       <section aria-labelledby="publisher-keys">
         <h2 id="publisher-keys">{t("publisher.signing")}</h2>
         <p class="prose">{t("publisher.signing.text")}</p>
-        <RequestResult of={keyRequest}>
+        <RequestResult request={keyRequest}>
           {(keys) =>
             keys.length ? (
               <ul class="panel-box key-list">
@@ -140,7 +140,7 @@ export function PublisherKeys({ publisher, products }: AboutProps) {
                       <code class="hash" title={keyid}>
                         {keyid}
                       </code>
-                      <CopyButton text={keyid} of={t("signed.key")} />
+                      <CopyButton text={keyid} name={t("signed.key")} />
                     </span>
                     <span class="quiet small">{t("publisher.signing.of", { titles: titles.join(", "), until: date(until) })}</span>
                   </li>

@@ -25,7 +25,7 @@ export function RequireSignIn({ text = t("sign.in.library"), children }: Props) 
   return (
     <Empty title={t("sign.in.title")}>
       <p>{text}</p>
-      <LinkButton look="strong" href={signInAddress()}>
+      <LinkButton variant="strong" href={signInAddress()}>
         {tCommon("sign.in")}
       </LinkButton>
     </Empty>

@@ -1,7 +1,7 @@
 // The sign-in form. The server stores the session in a cookie that scripts cannot read.
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
-import { Faults, TextField } from "../shared/components/field";
+import { FormErrors, TextField } from "../shared/components/field";
 import { Problem } from "../shared/problem";
 import { signIn } from "./current_user";
 import { translator } from "../shared/i18n";
@@ -41,12 +41,12 @@ export function SignInForm({ prefix = "", username = "", onSigned }: Props) {
   };
   return (
     <>
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       <form class="stack" onSubmit={(event) => void submit(event)}>
         <TextField name={`${prefix}username`} label={t("username")} value={name} onInput={(event) => setName(event.currentTarget.value)} autocomplete="username" autocapitalize="none" autofocus={firstInput === "username"} required />
         <TextField name={`${prefix}password`} label={t("password")} type="password" autocomplete="current-password" autofocus={firstInput === "password"} required />
         <div class="row">
-          <Button type="submit" look="strong" busy={isBusy}>
+          <Button type="submit" variant="strong" busy={isBusy}>
             {tCommon("sign.in")}
           </Button>
         </div>

@@ -8,27 +8,27 @@ import { Icon } from "./icon";
 const t = translator("common");
 
 /** `ink` is only for the button with which a person approves. */
-export type ButtonLook = "strong" | "risky" | "plain" | "ink";
+export type ButtonVariant = "strong" | "risky" | "plain" | "ink";
 /** `square` is for a button with only an icon, which needs an `aria-label`. */
 export type ButtonSize = "tight" | "large" | "square" | "square tight" | "large full" | "full";
 
 interface Props extends Omit<JSX.IntrinsicElements["button"], "ref" | "class"> {
-  look?: ButtonLook;
+  variant?: ButtonVariant;
   tight?: boolean;
   size?: ButtonSize | undefined;
   busy?: boolean;
   children: ComponentChildren;
 }
 
-function classes(look: ButtonLook | undefined, size: ButtonSize | false | undefined, busy = false): string {
-  return ["button", look, size, busy && "is-busy"].filter(Boolean).join(" ");
+function classes(variant: ButtonVariant | undefined, size: ButtonSize | false | undefined, busy = false): string {
+  return ["button", variant, size, busy && "is-busy"].filter(Boolean).join(" ");
 }
 
 /** A view has at most one `strong` button. A busy button can be focused but does nothing. */
-export function Button({ look, tight = false, size, busy = false, children, onClick, type = "button", ...rest }: Props) {
+export function Button({ variant, tight = false, size, busy = false, children, onClick, type = "button", ...rest }: Props) {
   const press = busy ? (event: Event) => event.preventDefault() : onClick;
   return (
-    <button {...rest} type={type} class={classes(look, size ?? (tight && "tight"), busy)} aria-disabled={busy || undefined} onClick={press}>
+    <button {...rest} type={type} class={classes(variant, size ?? (tight && "tight"), busy)} aria-disabled={busy || undefined} onClick={press}>
       {children}
     </button>
   );
@@ -36,7 +36,7 @@ export function Button({ look, tight = false, size, busy = false, children, onCl
 
 interface LinkProps {
   href: string;
-  look?: ButtonLook;
+  variant?: ButtonVariant;
   tight?: boolean;
   size?: ButtonSize | undefined;
   children: ComponentChildren;
@@ -44,16 +44,16 @@ interface LinkProps {
   onClick?: () => void;
 }
 
-export function LinkButton({ href, look, tight = false, size, children, download, onClick }: LinkProps) {
+export function LinkButton({ href, variant, tight = false, size, children, download, onClick }: LinkProps) {
   return (
-    <a href={href} class={classes(look, size ?? (tight && "tight"))} {...(onClick ? { onClick } : {})} {...(download ? { download: "" } : {})}>
+    <a href={href} class={classes(variant, size ?? (tight && "tight"))} {...(onClick ? { onClick } : {})} {...(download ? { download: "" } : {})}>
       {children}
     </a>
   );
 }
 
 /** Copies a text to the clipboard; `of` names the text for screen readers. */
-export function CopyButton({ text, of, label = t("copy") }: { text: string; of: string; label?: string }) {
+export function CopyButton({ text, name, label = t("copy") }: { text: string; name: string; label?: string }) {
   const [isDone, setDone] = useState(false);
   const copy = async () => {
     try {
@@ -65,7 +65,7 @@ export function CopyButton({ text, of, label = t("copy") }: { text: string; of: 
     }
   };
   return (
-    <Button tight onClick={copy} aria-label={`${label}: ${of}`}>
+    <Button tight onClick={copy} aria-label={`${label}: ${name}`}>
       <Icon name={isDone ? "check" : "copy"} size="s" />
       {isDone ? t("copied") : label}
     </Button>

@@ -14,7 +14,7 @@ interface Props {
   actions?: ComponentChildren;
   /** Whether an action of the dialog is named "Cancel". The closing button is then named "Back". */
   isCancelling?: boolean;
-  look?: "wide" | "sheet";
+  variant?: "wide" | "sheet";
   /** Whether the person must read the dialog first: the focus starts at its top, not at its first control. */
   isRead?: boolean;
   /** Whether the action cannot be undone: the focus starts on the button that closes the dialog. */
@@ -22,7 +22,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, look, isRead = false, isCautious = false, children }: Props) {
+export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, variant, isRead = false, isCautious = false, children }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   const focusedBefore = useRef<Element | null>(null);
   useEffect(() => {
@@ -44,7 +44,7 @@ export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, 
     [],
   );
   return (
-    <dialog class={look ? `dialog ${look}` : "dialog"} ref={box} onClose={onClose} aria-label={title}>
+    <dialog class={variant ? `dialog ${variant}` : "dialog"} ref={box} onClose={onClose} aria-label={title}>
       {isOpen && (
         <>
           <div class="stack">

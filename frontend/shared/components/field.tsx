@@ -12,7 +12,7 @@ interface Common {
   name: string;
   label: string;
   help?: string;
-  fault?: string | undefined;
+  error?: string | undefined;
   required?: boolean;
   wide?: boolean;
 }
@@ -28,8 +28,8 @@ interface ControlAttributes {
 
 /** The label, help and error of a field. `children` gets the attributes of the control, whose `id` is the field's name. */
 export function Field(props: Common & { children: (controlAttributes: ControlAttributes) => ComponentChildren }) {
-  const { name, label, help, fault, required, wide, children } = props;
-  const describedBy = [help && `${name}-help`, fault && `${name}-fault`].filter(Boolean).join(" ") || undefined;
+  const { name, label, help, error, required, wide, children } = props;
+  const describedBy = [help && `${name}-help`, error && `${name}-fault`].filter(Boolean).join(" ") || undefined;
   return (
     <div class={wide ? "field wide" : "field"}>
       <label for={name}>
@@ -46,12 +46,12 @@ export function Field(props: Common & { children: (controlAttributes: ControlAtt
         name,
         class: "input",
         required,
-        "aria-invalid": fault ? true : undefined,
+        "aria-invalid": error ? true : undefined,
         "aria-describedby": describedBy,
       })}
-      {fault && (
+      {error && (
         <span class="fault" id={`${name}-fault`}>
-          {fault}
+          {error}
         </span>
       )}
     </div>
@@ -70,10 +70,10 @@ interface TextProps extends Common {
   onChange?: (event: Event & { currentTarget: HTMLInputElement }) => void;
 }
 
-export function TextField({ name, label, help, fault, required, wide, type = "text", ...rest }: TextProps) {
+export function TextField({ name, label, help, error, required, wide, type = "text", ...rest }: TextProps) {
   const attributes = { ...rest, type } as JSX.IntrinsicElements["input"];
   return (
-    <Field {...{ name, label, help, fault, required, wide }}>
+    <Field {...{ name, label, help, error, required, wide }}>
       {(controlAttributes) => <input {...attributes} {...(controlAttributes as object)} />}
     </Field>
   );
@@ -103,7 +103,7 @@ export function SelectField({ value, options, onChange, ...common }: SelectProps
 
 /** The summary of a form's errors, with links to the fields. It takes the focus, so that screen readers read it. If the
  *  server was unreachable, the message disappears once the server can be reached. */
-export function Faults({ problem: thrownProblem }: { problem: Problem | null }) {
+export function FormErrors({ problem: thrownProblem }: { problem: Problem | null }) {
   const box = useRef<HTMLDivElement>(null);
   const focusedBefore = useRef<Element | null>(null);
   const problem = thrownProblem?.isOffline && !isServerUnreachable.value ? null : thrownProblem;
@@ -125,10 +125,10 @@ export function Faults({ problem: thrownProblem }: { problem: Problem | null }) 
       {problem.resolution && <p>{problem.resolution}</p>}
       <SignInAgain problem={problem} />
       {problem.retryAfterS !== null && <p>{t("wait", { seconds: problem.retryAfterS })}</p>}
-      {problem.faults.length > 0 && (
+      {problem.fieldErrors.length > 0 && (
         <ul>
-          {problem.faults.map((fault) => (
-            <li key={fault.field}>{fault.field ? <a href={`#${fault.field}`}>{fault.detail}</a> : fault.detail}</li>
+          {problem.fieldErrors.map((error) => (
+            <li key={error.field}>{error.field ? <a href={`#${error.field}`}>{error.detail}</a> : error.detail}</li>
           ))}
         </ul>
       )}

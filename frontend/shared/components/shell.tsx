@@ -44,7 +44,7 @@ export function Overlays() {
 
 export function KeyboardButton() {
   return (
-    <Button look="plain" tight onClick={() => (isSheetOpen.value = true)}>
+    <Button variant="plain" tight onClick={() => (isSheetOpen.value = true)}>
       {t("keyboard")}
     </Button>
   );

@@ -78,7 +78,7 @@ function Wait({ seconds, onEnd }: { seconds: number; onEnd?: () => void }) {
 }
 
 /** The result of a request, or a placeholder while it loads or if it failed. */
-export function RequestResult<Value>({ of: request, children }: { of: RequestState<Value>; children: (value: Value) => ComponentChildren }) {
+export function RequestResult<Value>({ request, children }: { request: RequestState<Value>; children: (value: Value) => ComponentChildren }) {
   if (request.state === "loading") {
     return <Loading />;
   }

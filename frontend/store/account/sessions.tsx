@@ -32,7 +32,7 @@ export function Sessions() {
       <h2 id="sessions" tabIndex={-1} ref={title}>
         {t("sessions")}
       </h2>
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(sessions) => (
           <>
             <ul class="setting-rows">

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
-import { Faults, TextField } from "../../shared/components/field";
+import { FormErrors, TextField } from "../../shared/components/field";
 import { Icon } from "../../shared/components/icon";
 import { Problem } from "../../shared/problem";
 import { go } from "../../shared/router";
@@ -59,11 +59,11 @@ export function CollectionDialog({ isOpen, onClose, collection }: Props) {
       onClose={onClose}
       actions={
         <>
-          <Button type="submit" look="strong" form="collection-form" busy={isBusy}>
+          <Button type="submit" variant="strong" form="collection-form" busy={isBusy}>
             {tLibrary(collection ? "collection.save" : "collection.create")}
           </Button>
           {collection && (
-            <Button look="risky" busy={isBusy} onClick={() => run(remove)}>
+            <Button variant="risky" busy={isBusy} onClick={() => run(remove)}>
               <Icon name="trash-2" />
               {tLibrary("collection.delete")}
             </Button>
@@ -81,7 +81,7 @@ export function CollectionDialog({ isOpen, onClose, collection }: Props) {
           }
         }}
       >
-        <Faults problem={problem} />
+        <FormErrors problem={problem} />
         <TextField
           name="collection-name"
           label={tLibrary("collection.name")}

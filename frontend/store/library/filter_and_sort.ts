@@ -2,7 +2,7 @@
 import { query } from "../../shared/router";
 import type { Schemas } from "../api";
 import { collectionsOf } from "./library_state";
-import { updateOf } from "./update_of";
+import { updateOf } from "./newer_version";
 
 type OwnedProduct = Schemas["Owned"];
 

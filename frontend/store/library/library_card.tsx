@@ -7,7 +7,7 @@ import { CoverImage, publisherOf } from "../card";
 import { currentPlatform, PLATFORMS } from "../platform";
 import { PlatformMarks } from "../platform_marks";
 import { DownloadNow } from "./download_now";
-import { updateOf } from "./update_of";
+import { updateOf } from "./newer_version";
 
 const tLibrary = translator("library");
 const t = translator("store");
@@ -84,7 +84,7 @@ export function UpdateCard({ product, onOpen }: Props) {
           </a>
         </h3>
         <p class="num">
-          <b>{update.version}</b> · {tLibrary("update.had", { had: update.had })}
+          <b>{update.version}</b> · {tLibrary("update.had", { had: update.downloadedVersion })}
         </p>
         <p>{update.size === null ? sinceWhen(update.published_at) : tLibrary("update.size", { size: size(update.delta_size ?? update.size), platform: PLATFORMS[currentPlatform] })}</p>
       </div>

@@ -5,7 +5,7 @@ import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import { api, type Schemas } from "../api";
 import { me } from "../me";
-import { ownedIds } from "../owned";
+import { ownedIds } from "../owned_and_followed";
 import { nextCursor } from "../ownership";
 
 type OwnedProduct = Schemas["Owned"];

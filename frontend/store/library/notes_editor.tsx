@@ -157,7 +157,7 @@ function Note({ product }: { product: OwnedProduct }) {
         name={`note-${product.id}`}
         label={tLibrary("note")}
         {...(isRestored && isUnsaved ? { help: tLibrary("note.restored") } : {})}
-        fault={problem?.message}
+        error={problem?.message}
       >
         {(controlAttributes) => (
           <textarea

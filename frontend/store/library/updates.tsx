@@ -8,7 +8,7 @@ import { plural, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { download } from "./download_now";
 import { UpdateCard } from "./library_card";
-import { updateOf } from "./update_of";
+import { updateOf } from "./newer_version";
 
 const tLibrary = translator("library");
 const t = translator("store");

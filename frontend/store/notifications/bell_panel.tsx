@@ -20,7 +20,7 @@ export function BellPanel({ onLeave }: { onLeave: () => void }) {
   }, [request.state]);
   return (
     <>
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(items) => (items.length ? <NotificationList items={items} onFollow={onLeave} /> : <p class="bell-none quiet">{t("none.text")}</p>)}
       </RequestResult>
       <p class="bell-all">

@@ -146,7 +146,7 @@ export function Ask() {
           wide
         />
         {isSlow && <Button onClick={() => (running.current?.abort(), input()?.focus())}>{t("stop")}</Button>}
-        <Button type="submit" look="strong">
+        <Button type="submit" variant="strong">
           {t("do")}
         </Button>
       </form>

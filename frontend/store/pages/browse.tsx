@@ -75,9 +75,9 @@ export function Browse() {
         title={t("filters")}
         isOpen={isFiltering}
         onClose={() => setFiltering(false)}
-        look="sheet"
+        variant="sheet"
         actions={
-          <Button look="strong" onClick={() => setFiltering(false)}>
+          <Button variant="strong" onClick={() => setFiltering(false)}>
             {list ? plural(list.total ?? list.items.length, t("filters.show.one"), t("filters.show")) : t("filters")}
           </Button>
         }
@@ -122,9 +122,9 @@ function View() {
   };
   return (
     <span class="segments" role="group" aria-label={t("view")}>
-      {(["grid", "list"] as const).map((look) => (
-        <button key={look} type="button" aria-pressed={now === look} aria-label={t(`view.${look}`)} onClick={() => choose(look)}>
-          <Icon name={look === "grid" ? "layout-grid" : "list"} />
+      {(["grid", "list"] as const).map((layout) => (
+        <button key={layout} type="button" aria-pressed={now === layout} aria-label={t(`view.${layout}`)} onClick={() => choose(layout)}>
+          <Icon name={layout === "grid" ? "layout-grid" : "list"} />
         </button>
       ))}
     </span>

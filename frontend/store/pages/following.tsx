@@ -49,7 +49,7 @@ function Shown() {
   const followsRequest = useRequest(read, []);
   const [ended, setEnded] = useState<ReadonlySet<string>>(new Set());
   return (
-    <RequestResult of={followsRequest}>
+    <RequestResult request={followsRequest}>
       {({ follows, published }) => {
         const remaining = follows.filter((follow) => !ended.has(keyOf(follow)));
         if (!remaining.length) {

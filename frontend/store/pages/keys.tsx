@@ -74,7 +74,7 @@ function Sandbox() {
             <span class="small">{t("sandbox.address")}</span>
             <span class="row">
               <code class="command">{location.origin}/sandbox/api/v1</code>
-              <CopyButton text={`${location.origin}/sandbox/api/v1`} of={t("sandbox.address")} />
+              <CopyButton text={`${location.origin}/sandbox/api/v1`} name={t("sandbox.address")} />
             </span>
           </div>
           <div class="row">
@@ -121,10 +121,10 @@ function Provision({ tier }: { tier: Tier }) {
             <code class="command" tabIndex={-1} ref={keyElement}>
               {key}
             </code>
-            <CopyButton text={key} of={t("keys.one")} />
+            <CopyButton text={key} name={t("keys.one")} />
             <CopyButton
               text={curl({ method: "GET", path: tier === "sandbox" ? "/sandbox/api/v1/library" : "/api/v1/products" }).replace("$TOKEN", key)}
-              of={t("keys.use")}
+              name={t("keys.use")}
               label={t("keys.use")}
             />
           </span>

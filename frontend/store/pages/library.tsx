@@ -17,12 +17,12 @@ import { RequireSignIn } from "../require_sign_in";
 import { filterAndSort, ORDERS } from "../library/filter_and_sort";
 import { CollectionDialog } from "../library/collection_dialog";
 import { LibraryCard, LibraryRow } from "../library/library_card";
-import { moveKeptNotes } from "../library/kept_notes";
+import { moveKeptNotes } from "../library/move_local_notes";
 import { collections, library, loadLibrary } from "../library/library_state";
 import { NotesEditor } from "../library/notes_editor";
-import { KINDS, Places } from "../library/places";
+import { KINDS, LibraryNavigation } from "../library/library_navigation";
 import { Updates } from "../library/updates";
-import { updateOf } from "../library/update_of";
+import { updateOf } from "../library/newer_version";
 import { Files } from "../product/downloads";
 import { CardBones } from "../skeleton";
 import "../side_nav.css";
@@ -92,13 +92,13 @@ function Shown() {
               onInput={(event) => type(event.currentTarget.value)}
             />
           </form>
-          <LinkButton href="/redeem" look="strong">
+          <LinkButton href="/redeem" variant="strong">
             <Icon name="ticket" />
             {t("redeem")}
           </LinkButton>
         </div>
       </div>
-      <div class="side-column">{owned && owned.length > 0 && <Places products={owned} />}</div>
+      <div class="side-column">{owned && owned.length > 0 && <LibraryNavigation products={owned} />}</div>
       <div class="library-main">
         {problem && <FailureNotice problem={problem} onRetry={reload} />}
         {!problem && !owned && <CardBones count={10} />}
@@ -110,7 +110,7 @@ function Shown() {
         )}
         {!problem && owned && owned.length > 0 && <Sections owned={owned} words={words} onOpen={(product) => setOpened(product.id)} />}
       </div>
-      <Dialog title={openedProduct?.title ?? ""} isOpen={openedProduct !== null} onClose={() => setOpened(null)} look="wide">
+      <Dialog title={openedProduct?.title ?? ""} isOpen={openedProduct !== null} onClose={() => setOpened(null)} variant="wide">
         {openedProduct && (
           <>
             <h3>{t("downloads")}</h3>
@@ -156,22 +156,22 @@ function Sections({ owned, words, onOpen }: SectionsProps) {
             <span class="hidden-text">{plural(fitting.length, t("library.one"), t("library.many"))}</span>
           </span>
           {collection && (
-            <Button look="plain" size="square" aria-haspopup="dialog" aria-label={tLibrary("collection.edit")} onClick={() => setNaming(true)}>
+            <Button variant="plain" size="square" aria-haspopup="dialog" aria-label={tLibrary("collection.edit")} onClick={() => setNaming(true)}>
               <Icon name="pencil" />
             </Button>
           )}
           <span class="right row">
             <Order />
             <span class={isList ? "segments" : "segments wide-only"} role="group" aria-label={t("view")}>
-              {(["grid", "list"] as const).map((look) => (
+              {(["grid", "list"] as const).map((layout) => (
                 <button
-                  key={look}
+                  key={layout}
                   type="button"
-                  aria-pressed={isList === (look === "list")}
-                  aria-label={t(`view.${look}`)}
-                  onClick={() => setQuery({ view: look === "list" ? look : "" })}
+                  aria-pressed={isList === (layout === "list")}
+                  aria-label={t(`view.${layout}`)}
+                  onClick={() => setQuery({ view: layout === "list" ? layout : "" })}
                 >
-                  <Icon name={look === "grid" ? "layout-grid" : "list"} />
+                  <Icon name={layout === "grid" ? "layout-grid" : "list"} />
                 </button>
               ))}
             </span>

@@ -18,7 +18,7 @@ const tStore = translator("store");
 
 type Page = Schemas["NotificationList"];
 
-const PAGE = 30;
+const PAGE_SIZE = 30;
 
 export function Notifications() {
   return (
@@ -26,27 +26,27 @@ export function Notifications() {
       <div class="notifications">
         <Heading title={t("title")} />
         <RequireSignIn>
-          <Shown />
+          <FirstPage />
         </RequireSignIn>
       </div>
     </SettingsArea>
   );
 }
 
-function Shown() {
-  const firstRequest = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: PAGE }, signal })).value, []);
+function FirstPage() {
+  const request = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: PAGE_SIZE }, signal })).value, []);
   useEffect(() => {
-    if (firstRequest.state === "loaded") {
+    if (request.state === "loaded") {
       void markSeen();
     }
-  }, [firstRequest.state]);
-  return <RequestResult of={firstRequest}>{(page) => <Listed first={page} />}</RequestResult>;
+  }, [request.state]);
+  return <RequestResult request={request}>{(page) => <AllPages firstPage={page} />}</RequestResult>;
 }
 
-function Listed({ first }: { first: Page }) {
+function AllPages({ firstPage }: { firstPage: Page }) {
   const [more, setMore] = useState<Page[]>([]);
   const [isBusy, setBusy] = useState(false);
-  const pages = [first, ...more];
+  const pages = [firstPage, ...more];
   const items = pages.flatMap((page) => page.items);
   const cursor = pages.at(-1)?.next_cursor;
   const loadNext = async () => {
@@ -55,7 +55,7 @@ function Listed({ first }: { first: Page }) {
     }
     setBusy(true);
     try {
-      const nextPage = (await api.get("/api/v1/me/notifications", { query: { limit: PAGE, cursor } })).value;
+      const nextPage = (await api.get("/api/v1/me/notifications", { query: { limit: PAGE_SIZE, cursor } })).value;
       setMore((pages) => [...pages, nextPage]);
     } catch (error) {
       showToast(Problem.from(error).message);

@@ -50,7 +50,7 @@ export function Product({ slug }: { slug: string }) {
     <div class="wrap">
       {productRequest.state === "failed" && <Heading title={slug} />}
       {productRequest.state === "loading" && <h1 class="hidden-text">{slug}</h1>}
-      <RequestResult of={productRequest}>{(value) => <Shown {...value} />}</RequestResult>
+      <RequestResult request={productRequest}>{(value) => <Shown {...value} />}</RequestResult>
     </div>
   );
 }

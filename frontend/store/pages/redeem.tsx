@@ -12,7 +12,7 @@ import { api, type Schemas } from "../api";
 import { CoverImage } from "../card";
 import { Curl } from "../curl";
 import { RequireSignIn } from "../require_sign_in";
-import { ownedIds } from "../owned";
+import { ownedIds } from "../owned_and_followed";
 import { ownedProductIds } from "../ownership";
 import "../store.css";
 
@@ -133,7 +133,7 @@ function Box() {
           )}
         </Field>
         <div class="row">
-          <Button type="submit" look="strong" size="large" busy={isBusy}>
+          <Button type="submit" variant="strong" size="large" busy={isBusy}>
             <Icon name="ticket" />
             {codes.length > 1 ? plural(Math.min(MOST, codes.length), t("redeem"), t("redeem.many")) : t("redeem.do")}
           </Button>

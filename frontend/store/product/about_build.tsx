@@ -46,7 +46,7 @@ export function AboutBuild({ product, offer, known }: Props) {
         <Icon name="terminal" />
         <span class="quiet">{t("pull")}</span>
         <code>{pull}</code>
-        <CopyButton text={pull} of={t("pull")} />
+        <CopyButton text={pull} name={t("pull")} />
       </p>
     </section>
   );
@@ -74,7 +74,7 @@ function Checksum({ file, sha256 }: { file: File; sha256: string }) {
         <code class="hash" title={sha256}>
           {sha256}
         </code>
-        <CopyButton text={sha256} of={`SHA-256 ${file.filename}`} />
+        <CopyButton text={sha256} name={`SHA-256 ${file.filename}`} />
       </span>
     </Fact>
   );

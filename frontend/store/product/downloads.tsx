@@ -16,7 +16,7 @@ export function Files({ id }: { id: string }) {
     [id],
   );
   return (
-    <RequestResult of={releasesRequest}>
+    <RequestResult request={releasesRequest}>
       {(releases) => {
         const release = releases.find((candidate) => candidate.channel === "stable" && candidate.status !== "yanked") ?? releases[0];
         const files = [...(release?.artifacts ?? [])].sort((a, b) => Number(b.platform === currentPlatform) - Number(a.platform === currentPlatform));

@@ -85,10 +85,10 @@ function FileDetails({ file, isOwned }: { file: File; isOwned: boolean }) {
               </code>
             </span>
             <span class="row">
-              <CopyButton text={file.sha256} of={`SHA-256 ${file.filename}`} />
+              <CopyButton text={file.sha256} name={`SHA-256 ${file.filename}`} />
               <CopyButton
                 text={checksumCommand(file.filename, file.sha256, currentPlatform)}
-                of={t("verify.of", { file: file.filename })}
+                name={t("verify.of", { file: file.filename })}
                 label={t("verify")}
               />
             </span>

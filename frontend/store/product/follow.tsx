@@ -6,7 +6,7 @@ import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
 import { api } from "../api";
 import { me } from "../me";
-import { followedProducts, useOwnedState } from "../owned";
+import { followedProducts, useOwnedState } from "../owned_and_followed";
 
 const t = translator("store");
 const tLibrary = translator("library");
@@ -20,7 +20,7 @@ interface Props {
 export function FollowButton({ product, isOnPicture = false }: Props) {
   const { id = "", title } = product;
   const isKnown = useOwnedState(id);
-  const look = isOnPicture ? "button large glass" : "button";
+  const className = isOnPicture ? "button large glass" : "button";
   if (!id) {
     return null;
   }
@@ -33,7 +33,7 @@ export function FollowButton({ product, isOnPicture = false }: Props) {
   );
   if (me.value === null) {
     return (
-      <a class={look} href={signInAddress()}>
+      <a class={className} href={signInAddress()}>
         {label(tLibrary("follow"))}
       </a>
     );
@@ -42,7 +42,7 @@ export function FollowButton({ product, isOnPicture = false }: Props) {
   return (
     <button
       type="button"
-      class={look}
+      class={className}
       aria-disabled={!isKnown || undefined}
       aria-pressed={isFollowed}
       onClick={() => isKnown && void followProduct(id, !isFollowed)}

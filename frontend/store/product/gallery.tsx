@@ -80,7 +80,7 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
           ))}
         </ul>
       )}
-      <Dialog title={t("media.at", { n: number(at + 1), all: number(shownMedia.length) })} isOpen={isFull} onClose={() => setFull(false)} look="wide">
+      <Dialog title={t("media.at", { n: number(at + 1), all: number(shownMedia.length) })} isOpen={isFull} onClose={() => setFull(false)} variant="wide">
         <figure class="full" aria-live="polite">
           {currentMedia.kind === "video" ? (
             <video key={currentMedia.id} src={currentMedia.url} controls aria-label={currentMedia.alt} />

@@ -11,7 +11,7 @@ import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { downloadedHere, noted, recordDownload } from "../downloaded_versions";
 import { me } from "../me";
-import { ownedIds } from "../owned";
+import { ownedIds } from "../owned_and_followed";
 import { useOwnsProduct } from "../ownership";
 import { useStoredInput } from "../stored_input";
 import { currentPlatform, PLATFORMS } from "../platform";
@@ -148,7 +148,7 @@ function Download({ product, offer: { release, file, files, withdrawn }, isUpdat
     return (
       <>
         <p>{t("files.not.here", { platform: PLATFORMS[currentPlatform] })}</p>
-        <LinkButton look="strong" size="large full" href="#files">
+        <LinkButton variant="strong" size="large full" href="#files">
           {t("files.all")}
         </LinkButton>
       </>
@@ -157,7 +157,7 @@ function Download({ product, offer: { release, file, files, withdrawn }, isUpdat
   const platform = file.platform ? PLATFORMS[file.platform] : "";
   return (
     <LinkButton
-      look="strong"
+      variant="strong"
       size="large full"
       download
       href={`/api/v1/artifacts/${file.id}`}
@@ -179,7 +179,7 @@ function NotEntitled({ product, onRedeemed }: { product: Detail; onRedeemed: () 
     return (
       <>
         <p class="quiet">{t("entitled.text")}</p>
-        <LinkButton look="strong" size="large full" href={signInAddress(`/products/${product.slug}`)}>
+        <LinkButton variant="strong" size="large full" href={signInAddress(`/products/${product.slug}`)}>
           {t("redeem.sign.in")}
         </LinkButton>
       </>
@@ -231,7 +231,7 @@ function NotEntitled({ product, onRedeemed }: { product: Detail; onRedeemed: () 
           {problem.message} {problem.status === 401 ? <SignInAgain problem={problem} /> : problem.resolution}
         </p>
       )}
-      <Button type="submit" look="strong" size="large full" busy={isBusy}>
+      <Button type="submit" variant="strong" size="large full" busy={isBusy}>
         <Icon name="ticket" />
         {t("redeem.add")}
       </Button>
@@ -249,14 +249,14 @@ export function GetBar({ product, offer }: Props) {
         <span class="quiet small">{[release?.version, file && size(file.size)].filter(Boolean).join(" · ")}</span>
       </div>
       {isOwned && file && release && (
-        <LinkButton look="strong" size="large" download href={`/api/v1/artifacts/${file.id}`} onClick={() => void recordDownload(product.id, release, file.platform)}>
+        <LinkButton variant="strong" size="large" download href={`/api/v1/artifacts/${file.id}`} onClick={() => void recordDownload(product.id, release, file.platform)}>
           <Icon name="download" />
           {t("download")}
         </LinkButton>
       )}
       {isOwned === false && (
         <LinkButton
-          look="strong"
+          variant="strong"
           size="large"
           href={me.value === null ? signInAddress(`/products/${product.slug}`) : "#get-code"}
         >

@@ -40,7 +40,7 @@ function Signed({ product, channel }: Props) {
     [product.id, channel],
   );
   return (
-    <RequestResult of={channelRequest}>
+    <RequestResult request={channelRequest}>
       {({ statement }) => {
         const parsedStatement = statementOf(statement);
         return (
@@ -52,7 +52,7 @@ function Signed({ product, channel }: Props) {
               <dt>{t("signed.key")}</dt>
               <dd>
                 {statement.signatures.map(({ keyid }) => (
-                  <Hash key={keyid} text={keyid} of={t("signed.key")} />
+                  <Hash key={keyid} text={keyid} name={t("signed.key")} />
                 ))}
               </dd>
               {Object.entries(parsedStatement.builds).map(([platform, digest]) => (
@@ -81,19 +81,19 @@ function Build({ platform, digest }: { platform: string; digest: string }) {
     <>
       <dt>{label}</dt>
       <dd>
-        <Hash text={digest} of={label} />
+        <Hash text={digest} name={label} />
       </dd>
     </>
   );
 }
 
-function Hash({ text, of }: { text: string; of: string }) {
+function Hash({ text, name }: { text: string; name: string }) {
   return (
     <span class="row">
       <code class="hash" title={text}>
         {text}
       </code>
-      <CopyButton text={text} of={of} />
+      <CopyButton text={text} name={name} />
     </span>
   );
 }

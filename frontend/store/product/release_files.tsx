@@ -53,8 +53,8 @@ function Digest({ file }: { file: File }) {
       <code class="hash" title={file.sha256}>
         {file.sha256}
       </code>
-      <CopyButton text={file.sha256} of={`SHA-256 ${file.filename}`} />
-      <CopyButton text={checksumCommand(file.filename, file.sha256, currentPlatform)} of={t("verify.of", { file: file.filename })} label={t("verify")} />
+      <CopyButton text={file.sha256} name={`SHA-256 ${file.filename}`} />
+      <CopyButton text={checksumCommand(file.filename, file.sha256, currentPlatform)} name={t("verify.of", { file: file.filename })} label={t("verify")} />
     </span>
   );
 }

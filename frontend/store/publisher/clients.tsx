@@ -3,13 +3,13 @@ import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { urlFor } from "../../shared/client";
 import { Button, CopyButton } from "../../shared/components/button";
-import { Faults, TextField } from "../../shared/components/field";
+import { FormErrors, TextField } from "../../shared/components/field";
 import { RequestResult, Empty, FailureNotice } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
-import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+import { errorOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
 
 
 const t = translator("publisher");
@@ -35,7 +35,7 @@ export function Clients({ org }: { org: string }) {
     <>
       <h2>{t("clients")}</h2>
       {problem && <FailureNotice problem={problem} />}
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -52,7 +52,7 @@ export function Clients({ org }: { org: string }) {
                   label: t("remove"),
                   cell: (row) => (
                     <span class="row">
-                      <Button look="risky" tight onClick={() => remove(row.client_id)}>
+                      <Button variant="risky" tight onClick={() => remove(row.client_id)}>
                         {t("remove")} <span class="hidden-text">{row.name}</span>
                       </Button>
                       <Curl method="DELETE" path={urlFor("/api/v1/org/clients", {}, { org, client_id: row.client_id })} />
@@ -88,13 +88,13 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
   return (
     <form class="form" onSubmit={add} noValidate>
       <h3>{t("client.add")}</h3>
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       <TextField
         name="name"
         label={t("name")}
         required
         value={name}
-        fault={faultOfField(problem, "name")}
+        error={errorOfField(problem, "name")}
         onInput={(event) => setName(event.currentTarget.value)}
       />
       <fieldset>
@@ -125,11 +125,11 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
           <strong>{t("client.once")}</strong>
           <span class="row">
             <code class="command">{newClient.client_id}</code>
-            <CopyButton text={newClient.client_id} of={t("client.id")} />
+            <CopyButton text={newClient.client_id} name={t("client.id")} />
           </span>
           <span class="row">
             <code class="command">{newClient.client_secret}</code>
-            <CopyButton text={newClient.client_secret} of={t("client.secret")} />
+            <CopyButton text={newClient.client_secret} name={t("client.secret")} />
           </span>
         </div>
       )}

@@ -11,7 +11,7 @@ import { showToast } from "../../shared/toast";
 import { date, number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
-import { Bar } from "./bar";
+import { Bar } from "./share_bar";
 import { idempotencyHeader, useSubmit } from "./form";
 import { IssueCodes } from "./issue_codes";
 
@@ -35,7 +35,7 @@ export function Codes({ org }: { org: string }) {
   return (
     <div class="stack">
       <IssueCodes org={org} onIssued={request.reload} />
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {({ rows, named }) =>
           rows.length ? (
             <Table
@@ -47,10 +47,10 @@ export function Codes({ org }: { org: string }) {
                 { name: "kind", label: t("codes.kind"), cell: (row) => t(row.kind === "promo" ? "promo" : "license") },
                 { name: "products", label: t("issue.products"), cell: (row) => <ProductTitles products={row.products.map((id) => named.get(id))} /> },
                 { name: "count", label: t("codes"), cell: (row) => number(row.count), isNumber: true },
-                { name: "uses", label: t("codes.used"), cell: (row) => <UsedCodes of={row} /> },
+                { name: "uses", label: t("codes.used"), cell: (row) => <UsedCodes batch={row} /> },
                 { name: "until", label: t("until"), cell: (row) => (row.expires_at ? date(row.expires_at) : "–") },
                 { name: "status", label: t("status"), cell: (row) => <Chip tone={row.status === "active" ? "good" : "bad"}>{t(row.status === "active" ? "active" : "revoked")}</Chip> },
-                { name: "revoke", label: t("revoke"), cell: (row) => row.status === "active" && <EndBatch of={row} onEnd={setBatchToRevoke} /> },
+                { name: "revoke", label: t("revoke"), cell: (row) => row.status === "active" && <EndBatch batch={row} onEnd={setBatchToRevoke} /> },
               ]}
             />
           ) : (
@@ -91,20 +91,20 @@ async function productsById(ids: ReadonlySet<string>, signal: AbortSignal): Prom
   return products;
 }
 
-function UsedCodes({ of }: { of: Batch }) {
-  const maxUses = of.count * of.max_uses;
+function UsedCodes({ batch }: { batch: Batch }) {
+  const maxUses = batch.count * batch.max_uses;
   return (
     <span class="row">
-      <Bar share={maxUses ? of.uses / maxUses : 0} />
-      {t("used.of", { uses: number(of.uses), most: number(maxUses) })}
+      <Bar share={maxUses ? batch.uses / maxUses : 0} />
+      {t("used.of", { uses: number(batch.uses), most: number(maxUses) })}
     </span>
   );
 }
 
-function EndBatch({ of, onEnd }: { of: Batch; onEnd: (batch: Batch) => void }) {
+function EndBatch({ batch, onEnd }: { batch: Batch; onEnd: (batch: Batch) => void }) {
   return (
-    <Button look="risky" tight onClick={() => onEnd(of)}>
-      {t("revoke")} <span class="hidden-text">{of.batch_id}</span>
+    <Button variant="risky" tight onClick={() => onEnd(batch)}>
+      {t("revoke")} <span class="hidden-text">{batch.batch_id}</span>
     </Button>
   );
 }
@@ -128,7 +128,7 @@ function Revoking({ org, batch, onDone }: { org: string; batch: Batch | null; on
       onClose={onDone}
       actions={
         <>
-          <Button look="risky" busy={isBusy} onClick={revoke}>
+          <Button variant="risky" busy={isBusy} onClick={revoke}>
             {t("revoke")}
           </Button>
           <Curl method="POST" path={revoking} body={{ entitlements: takesBack }} />

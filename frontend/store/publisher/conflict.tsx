@@ -31,7 +31,7 @@ export function Conflict({ ownInput, serverInput, onMine, onTheirs }: Props) {
       />
       <div class="row">
         <Button onClick={onTheirs}>{t("take.theirs")}</Button>
-        <Button look="risky" onClick={onMine}>
+        <Button variant="risky" onClick={onMine}>
           {t("keep.mine")}
         </Button>
       </div>

@@ -60,7 +60,7 @@ export function EditMedia({ product, reload }: { product: Detail; reload: () => 
           help={t("alt.help")}
           value={alt}
           required
-          fault={problem?.faults.find((fault) => fault.field === "alt")?.detail}
+          error={problem?.fieldErrors.find((error) => error.field === "alt")?.detail}
           onInput={(event) => setAlt(event.currentTarget.value)}
         />
         <FileDrop hint={isBusy ? t("uploading") : t("media.drop")} accept="image/*,video/mp4,video/webm" onFiles={add} />
@@ -79,7 +79,7 @@ export function EditMedia({ product, reload }: { product: Detail; reload: () => 
                 {t(`media.${medium.kind}`)}: {medium.alt}
               </p>
               <span class="row">
-                <Button look="risky" tight onClick={() => remove(medium.id)}>
+                <Button variant="risky" tight onClick={() => remove(medium.id)}>
                   {t("remove")} <span class="hidden-text">{medium.alt}</span>
                 </Button>
                 <Curl method="DELETE" path={`/api/v1/products/${product.slug}/media/${medium.id}`} />

@@ -79,7 +79,7 @@ export function EditProduct({ product, etag, reload }: ProductState & { reload: 
             options={(["draft", "public", "archived"] as const).map((status) => [status, tStore(`status.${status}`)])}
             onChange={(status) => setValue({ ...value, status: status as ProductState["product"]["status"] })}
           />
-          <Button type="submit" look="strong" busy={isBusy}>
+          <Button type="submit" variant="strong" busy={isBusy}>
             {t("save")}
           </Button>
           <Curl method="PUT" path={`/api/v1/products/${product.slug}`} body={withoutEmpty(value)} />

@@ -1,6 +1,6 @@
 // Helpers for the publisher's forms: one request at a time, required fields, and errors in the reader's language.
 import { useRef, useState } from "preact/hooks";
-import { Problem, type Fault } from "../../shared/problem";
+import { Problem, type FieldError } from "../../shared/problem";
 import { translator } from "../../shared/i18n";
 
 const t = translator("publisher");
@@ -37,8 +37,8 @@ export function idempotencyHeader(): Record<string, string> {
 }
 
 /** The error of a field, or of a part of it. */
-export function faultOfField(problem: Problem | null, field: string): string | undefined {
-  return problem?.faults.find((fault) => fault.field.split("/")[0] === field)?.detail;
+export function errorOfField(problem: Problem | null, field: string): string | undefined {
+  return problem?.fieldErrors.find((error) => error.field.split("/")[0] === field)?.detail;
 }
 
 /** Check that required fields are filled in. `fields` maps names to labels and values.
@@ -55,15 +55,15 @@ export function requireFields(fields: Record<string, readonly [label: string, va
 
 /** Translate the errors of all fields. The problem stays unchanged if one of its rules is unknown to the page. */
 export function inPlainWords(problem: Problem): Problem {
-  const faults = problem.faults.map((fault) => ({ parameter: fault.field.split("/")[0], detail: plainDetail(fault) }));
-  if (!faults.length || faults.some((fault) => fault.detail === null)) {
+  const errors = problem.fieldErrors.map((error) => ({ parameter: error.field.split("/")[0], detail: plainDetail(error) }));
+  if (!errors.length || errors.some((error) => error.detail === null)) {
     return problem;
   }
-  return new Problem(problem.status, { code: problem.code, detail: t("faults.text"), errors: faults }, problem.retryAfterS);
+  return new Problem(problem.status, { code: problem.code, detail: t("faults.text"), errors }, problem.retryAfterS);
 }
 
 /** Translate the error of one field, or return null if its rule is unknown to the page. */
-function plainDetail({ field, detail }: Fault): string | null {
+function plainDetail({ field, detail }: FieldError): string | null {
   const [, bound, count, unit] = /^must have at (most|least) (\d+) (\w+)$/.exec(detail) ?? [];
   if (bound === "most") {
     return t(unit === "characters" ? "too.long" : "too.many", { n: count ?? "" });

@@ -1,13 +1,13 @@
 // The form for new codes. They are shown once and can be saved as a file.
 import { useState } from "preact/hooks";
 import { Button, CopyButton } from "../../shared/components/button";
-import { Faults, SelectField, TextField } from "../../shared/components/field";
+import { FormErrors, SelectField, TextField } from "../../shared/components/field";
 import { send, urlFor } from "../../shared/client";
 import { plural, translator } from "../../shared/i18n";
 import { useRequest } from "../../shared/request";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
-import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+import { errorOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
 
 
 const t = translator("publisher");
@@ -55,7 +55,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
       {...(name === "products" ? { help: t("issue.products.help"), required: true } : {})}
       type={name === "expires_at" ? "date" : name === "products" ? "text" : "number"}
       value={value}
-      fault={faultOfField(problem, name)}
+      error={errorOfField(problem, name)}
       onInput={(event) => setText(event.currentTarget.value)}
     />
   );
@@ -70,7 +70,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
           issue();
         }}
       >
-        <Faults problem={problem} />
+        <FormErrors problem={problem} />
         {textField("products", products, setProducts)}
         <ProductPicker org={org} chosen={body.products} onChange={(slugs) => setProducts(slugs.join(", "))} />
         <SelectField
@@ -87,7 +87,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
         {kind === "promo" && textField("max_uses", uses, setUses)}
         {textField("expires_at", expiryDay, setExpiryDay)}
         <div class="row">
-          <Button type="submit" look="strong" busy={isBusy}>
+          <Button type="submit" variant="strong" busy={isBusy}>
             {t("issue")}
           </Button>
           <Curl method="POST" path={path} body={body} />
@@ -127,7 +127,7 @@ function IssuedCodesList({ codes, csvUrl }: IssuedCodes) {
         <a class="button" href={csvUrl} download="codes.csv">
           {t("issued.csv")}
         </a>
-        <CopyButton text={codes.join("\n")} of={t("codes")} />
+        <CopyButton text={codes.join("\n")} name={t("codes")} />
       </div>
       <pre class="block" tabIndex={0}>
         {codes.slice(0, MAX_SHOWN).join("\n")}

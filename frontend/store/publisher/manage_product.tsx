@@ -30,13 +30,13 @@ export function ManageProduct({ slug }: { slug: string }) {
       <Heading title={request.state === "loaded" ? request.value.product.title : slug}>
         {request.state === "loaded" && (
           <span class="row">
-            <Status of={request.value.product.status} />
+            <Status status={request.value.product.status} />
             <a href={`/products/${slug}`}>{t("as.seen")}</a>
           </span>
         )}
       </Heading>
       <RequirePublisher org={request.state === "loaded" ? request.value.product.org : undefined}>
-        <RequestResult of={request}>{(value) => <Tabbed {...value} reload={request.reload} />}</RequestResult>
+        <RequestResult request={request}>{(value) => <Tabbed {...value} reload={request.reload} />}</RequestResult>
       </RequirePublisher>
     </>
   );

@@ -30,13 +30,13 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
       <Heading title={`${slug} ${version}`}>
         {request.state === "loaded" && (
           <span class="row">
-            <ReleaseStatus of={request.value.release} />
+            <ReleaseStatus release={request.value.release} />
             {request.value.release.channel}
           </span>
         )}
       </Heading>
       <RequirePublisher org={request.state === "loaded" ? request.value.product.org : undefined}>
-        <RequestResult of={request}>{(value) => <LoadedRelease {...value} reload={request.reload} />}</RequestResult>
+        <RequestResult request={request}>{(value) => <LoadedRelease {...value} reload={request.reload} />}</RequestResult>
       </RequirePublisher>
     </>
   );

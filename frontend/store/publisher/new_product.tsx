@@ -67,7 +67,7 @@ function Blank() {
       <p>{t("new.product.text")}</p>
       <div class="product-editor">
         <ProductForm value={value} problem={problem} onChange={change} onSend={create}>
-          <Button type="submit" look="strong" busy={isBusy}>
+          <Button type="submit" variant="strong" busy={isBusy}>
             {t("create")}
           </Button>
           <Curl method="POST" path={`/api/v1/products?org=${encodeURIComponent(currentOrg())}`} body={withoutEmpty(value)} />

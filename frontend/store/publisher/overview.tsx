@@ -48,7 +48,7 @@ function ChosenTab() {
       {chosenTab !== "usage" && (
         <Heading title={tabLabel(chosenTab)}>
           {chosenTab === "products" && (
-            <LinkButton href={`/publisher/new?org=${encodeURIComponent(org)}`} look="strong">
+            <LinkButton href={`/publisher/new?org=${encodeURIComponent(org)}`} variant="strong">
               <Icon name="plus" />
               {t("new.product")}
             </LinkButton>

@@ -84,7 +84,7 @@ export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
           <p>{t("checks.remedy")}</p>
           <div class="row">
             <Button onClick={onReplace}>{t("checks.replace")}</Button>
-            <Button look="plain" onClick={restart}>
+            <Button variant="plain" onClick={restart}>
               {t("job.again")}
             </Button>
           </div>

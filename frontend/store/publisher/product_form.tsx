@@ -1,10 +1,10 @@
 // The form of a new or existing product. Errors are shown at the field and above the form.
 import type { ComponentChildren } from "preact";
-import { Field, Faults, SelectField, TextField } from "../../shared/components/field";
+import { Field, FormErrors, SelectField, TextField } from "../../shared/components/field";
 import type { Problem } from "../../shared/problem";
 import type { Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
-import { faultOfField, requireFields } from "./form";
+import { errorOfField, requireFields } from "./form";
 
 import { translator } from "../../shared/i18n";
 
@@ -31,7 +31,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
       {...(help ? { help } : {})}
       value={value[name] ?? ""}
       required={name === "title" || name === "slug"}
-      fault={faultOfField(problem, name)}
+      error={errorOfField(problem, name)}
       onInput={(event) => setFields({ [name]: event.currentTarget.value })}
     />
   );
@@ -43,7 +43,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
   };
   return (
     <form class="form product-form" onSubmit={submit} noValidate>
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       <section class="panel-box form-section" aria-labelledby="basics">
         <h2 id="basics">{t("form.basics")}</h2>
         {text("title")}
@@ -56,7 +56,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
           options={(["game", "app", "tool"] as const).map((kind) => [kind, tStore(`kind.${kind}`)])}
           onChange={(kind) => setFields({ kind: kind as ProductInput["kind"] })}
         />
-        <fieldset id="platforms" tabIndex={-1} aria-describedby={faultOfField(problem, "platforms") ? "platforms-fault" : undefined}>
+        <fieldset id="platforms" tabIndex={-1} aria-describedby={errorOfField(problem, "platforms") ? "platforms-fault" : undefined}>
           <legend>
             {tStore("platform")}
             <span class="quiet"> ({tCommon("required")})</span>
@@ -73,13 +73,13 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
               </label>
             ))}
           </div>
-          {faultOfField(problem, "platforms") && (
+          {errorOfField(problem, "platforms") && (
             <span class="fault" id="platforms-fault">
-              {faultOfField(problem, "platforms")}
+              {errorOfField(problem, "platforms")}
             </span>
           )}
         </fieldset>
-        <Field name="description" label={t("description")} help={t("markdown")} fault={faultOfField(problem, "description")}>
+        <Field name="description" label={t("description")} help={t("markdown")} error={errorOfField(problem, "description")}>
           {(controlAttributes) => (
             <textarea
               {...controlAttributes}
@@ -111,7 +111,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
           label={tStore("tags")}
           help={t("tags.help")}
           value={(value.tags ?? []).join(", ")}
-          fault={faultOfField(problem, "tags")}
+          error={errorOfField(problem, "tags")}
           onInput={(event) => setFields({ tags: event.currentTarget.value.split(",").map((part) => part.trim()) })}
         />
         {text("license")}

@@ -25,7 +25,7 @@ const PAGE = 40;
 
 export function Products({ org }: { org: string }) {
   const firstPage = useRequest((signal) => fetchPage(org, null, signal), [org]);
-  return <RequestResult of={firstPage}>{(page) => <ProductRows org={org} firstPage={page} />}</RequestResult>;
+  return <RequestResult request={firstPage}>{(page) => <ProductRows org={org} firstPage={page} />}</RequestResult>;
 }
 
 function ProductRows({ org, firstPage }: { org: string; firstPage: Page }) {
@@ -73,8 +73,8 @@ function OwnProduct({ product, isFirst }: { product: Detail; isFirst: boolean })
       </h2>
       <p class="by cut">{[tStore(`kind.${product.kind}`), t("updated.at", { when: sinceWhen(product.updated_at) })].join(" · ")}</p>
       <p class="meta">
-        <NewestVersion of={product} />
-        <Status of={product.status} />
+        <NewestVersion product={product} />
+        <Status status={product.status} />
       </p>
       <p class="meta">
         <PlatformMarks platforms={product.platforms} />
@@ -83,13 +83,13 @@ function OwnProduct({ product, isFirst }: { product: Detail; isFirst: boolean })
   );
 }
 
-export function Status({ of }: { of: Detail["status"] }) {
-  return <Chip tone={of === "public" ? "good" : of === "draft" ? "warn" : undefined}>{tStore(`status.${of}`)}</Chip>;
+export function Status({ status }: { status: Detail["status"] }) {
+  return <Chip tone={status === "public" ? "good" : status === "draft" ? "warn" : undefined}>{tStore(`status.${status}`)}</Chip>;
 }
 
 /** The newest version in the most stable channel. */
-function NewestVersion({ of }: { of: Detail }) {
-  const [newestRelease] = of.channels;
+function NewestVersion({ product }: { product: Detail }) {
+  const [newestRelease] = product.channels;
   return newestRelease ? (
     <span class="whole">
       {newestRelease.version} <span class="small quiet">{newestRelease.channel}</span>

@@ -65,7 +65,7 @@ export function ReleaseActions({ product, release, previousRelease, reload }: Pr
     <div class="stack">
       <div class="row">
         {isDraft && (
-          <Button look="risky" onClick={() => setOpenDialog("delete")}>
+          <Button variant="risky" onClick={() => setOpenDialog("delete")}>
             {t("draft.delete")}
           </Button>
         )}
@@ -77,7 +77,7 @@ export function ReleaseActions({ product, release, previousRelease, reload }: Pr
                 {t("roll.back", { version: previousRelease.version })}
               </Button>
             )}
-            <Button look="risky" onClick={() => takeBack("yank", "")}>
+            <Button variant="risky" onClick={() => takeBack("yank", "")}>
               {t("yank")}
             </Button>
           </>
@@ -90,7 +90,7 @@ export function ReleaseActions({ product, release, previousRelease, reload }: Pr
         onClose={() => setOpenDialog("")}
         actions={
           <>
-            <Button look="strong" busy={isBusy} onClick={promote}>
+            <Button variant="strong" busy={isBusy} onClick={promote}>
               {t("promote")}
             </Button>
             <Curl method="POST" path={`${path}/promote`} body={{ channel }} />
@@ -113,7 +113,7 @@ export function ReleaseActions({ product, release, previousRelease, reload }: Pr
         onClose={() => setOpenDialog("")}
         actions={
           <>
-            <Button look="risky" busy={isBusy} disabled={!reason.trim()} onClick={yank}>
+            <Button variant="risky" busy={isBusy} disabled={!reason.trim()} onClick={yank}>
               {isBack ? t("roll.back", { version: isBack.version }) : t("yank")}
             </Button>
             <Curl method="POST" path={`${path}/yank`} body={{ reason }} />
@@ -138,7 +138,7 @@ export function ReleaseActions({ product, release, previousRelease, reload }: Pr
         onClose={() => setOpenDialog("")}
         actions={
           <>
-            <Button look="risky" busy={isBusy} onClick={remove}>
+            <Button variant="risky" busy={isBusy} onClick={remove}>
               {t("draft.delete")}
             </Button>
             <Curl method="DELETE" path={path} />

@@ -20,7 +20,7 @@ export function FileTable({ release }: { release: Release }) {
         { name: "file", label: tStore("file"), cell: (file) => <a href={`/api/v1/artifacts/${file.id}`} download>{file.filename}</a> },
         { name: "platform", label: tStore("platform"), cell: (file) => file.platform && PLATFORMS[file.platform] },
         { name: "size", label: tStore("size"), cell: (file) => size(file.size), isNumber: true },
-        { name: "status", label: t("status"), cell: (file) => <FileStatus of={file.status} /> },
+        { name: "status", label: t("status"), cell: (file) => <FileStatus status={file.status} /> },
         { name: "sha256", label: "SHA-256", cell: (file) => <code class="hash">{file.sha256}</code> },
       ]}
     />
@@ -29,6 +29,6 @@ export function FileTable({ release }: { release: Release }) {
   );
 }
 
-function FileStatus({ of }: { of: string }) {
-  return of === "ready" ? <Chip tone="good">{t("file.ready")}</Chip> : <Chip tone="warn">{t("file.receiving")}</Chip>;
+function FileStatus({ status }: { status: string }) {
+  return status === "ready" ? <Chip tone="good">{t("file.ready")}</Chip> : <Chip tone="warn">{t("file.receiving")}</Chip>;
 }

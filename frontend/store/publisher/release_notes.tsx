@@ -1,11 +1,11 @@
 // The notes and the channel of a draft, with a preview; what is typed is kept in the tab until it is saved.
 import { Button } from "../../shared/components/button";
-import { Faults, Field, SelectField } from "../../shared/components/field";
+import { FormErrors, Field, SelectField } from "../../shared/components/field";
 import { translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { Markdown } from "../markdown";
-import { faultOfField, idempotencyHeader, useSubmit } from "./form";
+import { errorOfField, idempotencyHeader, useSubmit } from "./form";
 import { CHANNELS, type Release } from "./releases";
 import type { useStoredInput } from "../stored_input";
 
@@ -51,10 +51,10 @@ export function ReleaseNotes({ product, release, typing, isUnsaved, reload, onSa
       }}
     >
       {isRestored && isUnsaved && <p class="notice">{t("typing.restored")}</p>}
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       <div class="notes-editor">
         <div class="stack">
-          <Field name="notes" label={t("notes")} help={t("markdown")} fault={faultOfField(problem, "notes")}>
+          <Field name="notes" label={t("notes")} help={t("markdown")} error={errorOfField(problem, "notes")}>
             {(controlAttributes) => <textarea {...controlAttributes} rows={12} value={value.notes} onInput={(event) => change({ ...value, notes: event.currentTarget.value })} />}
           </Field>
           <SelectField
@@ -72,7 +72,7 @@ export function ReleaseNotes({ product, release, typing, isUnsaved, reload, onSa
       </div>
       <div class="row form-actions">
         <Button onClick={onBack}>{t("step.back")}</Button>
-        <Button type="submit" look="strong" busy={isBusy}>
+        <Button type="submit" variant="strong" busy={isBusy}>
           {isUnsaved ? t("step.save") : t("step.next")}
         </Button>
         <Curl method="PUT" path={`/api/v1/products/${product.slug}/releases/${encodeURIComponent(release.version)}`} body={body} />

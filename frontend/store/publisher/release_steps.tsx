@@ -7,7 +7,7 @@ import { query, setQuery } from "../../shared/router";
 import { translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { CheckFiles } from "./check_files";
-import { areFilesUploaded, areFilesAccepted } from "./missing";
+import { areFilesUploaded, areFilesAccepted } from "./ready_to_publish";
 import type { JobStates } from "./processing_job";
 import { STEPS, type Step } from "./publication_steps";
 import { ReleaseNotes, type TypedNotes } from "./release_notes";
@@ -110,7 +110,7 @@ function StepPanel({ name, step, onNext, children }: { name: Step; step: Step; o
       {onNext && (
         <div class="row form-actions">
           {stepBefore && <Button onClick={() => go(stepBefore)}>{t("step.back")}</Button>}
-          <Button look="strong" onClick={onNext}>
+          <Button variant="strong" onClick={onNext}>
             {t("step.next")}
           </Button>
         </div>

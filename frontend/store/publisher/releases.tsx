@@ -2,7 +2,7 @@
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
-import { Faults, Field, SelectField, TextField } from "../../shared/components/field";
+import { FormErrors, Field, SelectField, TextField } from "../../shared/components/field";
 import { RequestResult, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { go } from "../../shared/router";
@@ -11,7 +11,7 @@ import { api, type Schemas } from "../api";
 import { CommandLine } from "../command_line";
 import { Curl } from "../curl";
 import { useStoredInput } from "../stored_input";
-import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+import { errorOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
 
 
 const tStore = translator("store");
@@ -34,7 +34,7 @@ export function Releases({ product }: { product: Detail }) {
   return (
     <div class="stack">
       <NewRelease product={product} />
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -44,9 +44,9 @@ export function Releases({ product }: { product: Detail }) {
               columns={[
                 { name: "version", label: t("version"), cell: (row) => <a href={addressOf(row)}>{row.version}</a> },
                 { name: "channel", label: tStore("channel"), cell: (row) => row.channel },
-                { name: "status", label: t("status"), cell: (row) => <ReleaseStatus of={row} /> },
+                { name: "status", label: t("status"), cell: (row) => <ReleaseStatus release={row} /> },
                 { name: "published", label: tStore("published"), cell: (row) => row.published_at && date(row.published_at) },
-                { name: "former", label: t("roll.back.title"), cell: (row) => <RollBackLink of={previousRelease(row, rows)} at={addressOf(row)} /> },
+                { name: "former", label: t("roll.back.title"), cell: (row) => <RollBackLink release={previousRelease(row, rows)} at={addressOf(row)} /> },
                 { name: "files", label: t("files"), cell: (row) => row.artifacts?.length ?? 0, isNumber: true },
               ]}
             />
@@ -76,12 +76,12 @@ export function previousRelease(release: Release, releases: readonly Release[]):
 }
 
 /** A link to the page where the newest release of a channel can be yanked. */
-function RollBackLink({ of, at }: { of: Release | undefined; at: string }) {
-  return of ? <a href={at}>{t("roll.back", { version: of.version })}</a> : null;
+function RollBackLink({ release, at }: { release: Release | undefined; at: string }) {
+  return release ? <a href={at}>{t("roll.back", { version: release.version })}</a> : null;
 }
 
-export function ReleaseStatus({ of }: { of: Release }) {
-  const status = of.status === "draft" || of.status === "yanked" ? of.status : "published";
+export function ReleaseStatus({ release }: { release: Release }) {
+  const status = release.status === "draft" || release.status === "yanked" ? release.status : "published";
   const tone = { draft: "warn", yanked: "bad", published: "good" } as const;
   return <Chip tone={tone[status]}>{t(`release.${status}`)}</Chip>;
 }
@@ -112,14 +112,14 @@ function NewRelease({ product }: { product: Detail }) {
           draft();
         }}
       >
-        <Faults problem={problem} />
+        <FormErrors problem={problem} />
         <TextField
           name="version"
           label={t("version")}
           value={value.version}
           required
           maxLength={64}
-          fault={faultOfField(problem, "version")}
+          error={errorOfField(problem, "version")}
           onInput={(event) => setValue({ ...value, version: event.currentTarget.value })}
         />
         <SelectField
@@ -129,13 +129,13 @@ function NewRelease({ product }: { product: Detail }) {
           options={CHANNELS.map((channel) => [channel, channel] as const)}
           onChange={(channel) => setValue({ ...value, channel: channel as ReleaseInput["channel"] })}
         />
-        <Field name="notes" label={t("notes")} help={t("markdown")} fault={faultOfField(problem, "notes")}>
+        <Field name="notes" label={t("notes")} help={t("markdown")} error={errorOfField(problem, "notes")}>
           {(controlAttributes) => (
             <textarea {...controlAttributes} value={value.notes ?? ""} onInput={(event) => setValue({ ...value, notes: event.currentTarget.value })} />
           )}
         </Field>
         <div class="row">
-          <Button type="submit" look="strong" busy={isBusy}>
+          <Button type="submit" variant="strong" busy={isBusy}>
             {t("draft")}
           </Button>
           <Curl method="POST" path={path} body={value} />

@@ -10,7 +10,7 @@ import { Curl } from "../curl";
 import { Markdown } from "../markdown";
 import { PLATFORMS } from "../platform";
 import { idempotencyHeader, useSubmit } from "./form";
-import { blockingFiles } from "./missing";
+import { blockingFiles } from "./ready_to_publish";
 import type { JobStates } from "./processing_job";
 import type { Step } from "./publication_steps";
 import type { Release } from "./releases";
@@ -94,7 +94,7 @@ export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onSte
       {problem && <FailureNotice problem={problem} />}
       <div class="row form-actions">
         <Button onClick={() => onStep("notes")}>{t("step.back")}</Button>
-        <Button look="strong" busy={isBusy} disabled={missingItems.length > 0} onClick={publish}>
+        <Button variant="strong" busy={isBusy} disabled={missingItems.length > 0} onClick={publish}>
           {t("publish")}
         </Button>
         <Curl method="POST" path={`/api/v1/products/${product.slug}/releases/${encodeURIComponent(release.version)}/publish`} />

@@ -32,7 +32,7 @@ export function SigningKeys({ org }: { org: string }) {
   return (
     <div class="stack">
       <p class="prose">{t("signing.text")}</p>
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(keys) =>
           keys.length ? (
             <Table
@@ -46,7 +46,7 @@ export function SigningKeys({ org }: { org: string }) {
                   label: t("status"),
                   cell: (key) => (key === keys.at(-1) ? <Chip tone="good">{t("signing.current")}</Chip> : <Chip>{t("signing.former")}</Chip>),
                 },
-                { name: "copy", label: t("signing.public"), cell: (key) => <CopyButton text={key.public} of={t("signing.public.of", { key: key.keyid.slice(0, 12) })} /> },
+                { name: "copy", label: t("signing.public"), cell: (key) => <CopyButton text={key.public} name={t("signing.public.of", { key: key.keyid.slice(0, 12) })} /> },
               ]}
             />
           ) : (
@@ -64,7 +64,7 @@ export function SigningKeys({ org }: { org: string }) {
         isCautious
         onClose={() => setOpen(false)}
         actions={
-          <Button look="risky" busy={isBusy} onClick={rotate}>
+          <Button variant="risky" busy={isBusy} onClick={rotate}>
             {t("signing.rotate")}
           </Button>
         }

@@ -31,7 +31,7 @@ export function Statistics({ org }: { org: string }) {
         <p class="quiet stats-lead">{t("stats.compared", { n: range.days })}</p>
         <StatisticsControls org={org} range={range} products={loadedProducts} />
       </Heading>
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(value) => (
           <>
             <StatisticsPanels numbers={value} range={range} />

@@ -100,10 +100,10 @@ export function StatisticsControls({ org, range, products }: Props) {
 function CustomRange({ range, isOpen, onClose }: { range: StatisticsRange; isOpen: boolean; onClose: () => void }) {
   const [from, setFrom] = useState(range.from);
   const [to, setTo] = useState(range.to);
-  const [fault, setFault] = useState<string | undefined>();
+  const [error, setError] = useState<string | undefined>();
   const apply = () => {
     const isValid = from && to && from <= to && to <= dayBefore(0) && daysBetween(from, to) <= MAX_DAYS;
-    setFault(isValid ? undefined : t("stats.range.fault"));
+    setError(isValid ? undefined : t("stats.range.fault"));
     if (isValid) {
       setQuery({ from, to, step: undefined });
       onClose();
@@ -115,14 +115,14 @@ function CustomRange({ range, isOpen, onClose }: { range: StatisticsRange; isOpe
       isOpen={isOpen}
       onClose={onClose}
       actions={
-        <Button look="strong" onClick={apply}>
+        <Button variant="strong" onClick={apply}>
           {t("stats.show")}
         </Button>
       }
     >
       <div class="row">
         <TextField name="from" type="date" label={t("stats.from")} value={from} onInput={(event) => setFrom(event.currentTarget.value)} />
-        <TextField name="to" type="date" label={t("stats.to")} value={to} fault={fault} onInput={(event) => setTo(event.currentTarget.value)} />
+        <TextField name="to" type="date" label={t("stats.to")} value={to} error={error} onInput={(event) => setTo(event.currentTarget.value)} />
       </div>
     </Dialog>
   );

@@ -10,7 +10,7 @@ import { api, type Schemas } from "../api";
 import { CoverImage } from "../card";
 import { PLATFORMS, type Platform } from "../platform";
 import { PlatformMark } from "../platform_marks";
-import { Bar } from "./bar";
+import { Bar } from "./share_bar";
 import { fetchReleaseDownloads, type Statistics } from "./statistics_data";
 import type { StatisticsRange } from "./statistics_range";
 
@@ -144,11 +144,11 @@ interface Row {
 }
 
 /** Rows with a name, a bar and a number. The headings are only for screen readers. */
-function Bars({ of, heads, rows }: { of: string; heads: readonly string[]; rows: readonly Row[] }) {
+function Bars({ label, heads, rows }: { label: string; heads: readonly string[]; rows: readonly Row[] }) {
   const hasDetail = rows.some((row) => row.detail);
   const hasNote = rows.some((row) => row.note);
   return rows.length ? (
-    <table class="table stats-table" aria-label={of}>
+    <table class="table stats-table" aria-label={label}>
       <thead class="hidden-text">
         <tr>
           {heads.map((head) => (
@@ -186,12 +186,12 @@ function ByRelease({ org, numbers, range }: Props) {
   );
   return (
     <Panel id="by-release" title={t("stats.by.release")}>
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(shownRows) => {
           const rows = shownRows;
           return (
             <Bars
-              of={t("stats.by.release")}
+              label={t("stats.by.release")}
               heads={[t("version"), t("release.published"), t("stats.share"), t("stats.downloads")]}
               rows={rows.map(({ slug, title, version, downloads, publishedAt }) => ({
                 key: `${slug} ${version}`,
@@ -217,7 +217,7 @@ function ByPlatform({ numbers }: Props) {
   return (
     <Panel id="by-platform" title={t("stats.by.platform")}>
       <Bars
-        of={t("stats.by.platform")}
+        label={t("stats.by.platform")}
         heads={[tStore("platform"), t("stats.share"), t("stats.downloads"), t("stats.share")]}
         rows={rows.map((row, index) => ({
           key: row.key,
@@ -247,10 +247,10 @@ function ByBatch({ org }: { org: string }) {
   const request = useRequest(async (signal) => (await api.get("/api/v1/codes", { query: { org, limit: MAX_SHOWN }, signal })).value, [org]);
   return (
     <Panel id="by-batch" title={t("stats.by.batch")}>
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(batches) => (
           <Bars
-            of={t("stats.by.batch")}
+            label={t("stats.by.batch")}
             heads={[t("codes.kind"), t("issued"), t("stats.share"), t("codes.used"), t("codes")]}
             rows={batches.map((batch) => ({
               key: batch.batch_id,

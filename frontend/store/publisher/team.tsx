@@ -4,7 +4,7 @@ import { useRequest } from "../../shared/request";
 import { urlFor } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
-import { Faults, SelectField, TextField } from "../../shared/components/field";
+import { FormErrors, SelectField, TextField } from "../../shared/components/field";
 import { RequestResult, Empty, FailureNotice } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
@@ -13,7 +13,7 @@ import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { me } from "../me";
 import { Clients } from "./clients";
-import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+import { errorOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
 
 
 const t = translator("publisher");
@@ -32,7 +32,7 @@ export function Team({ org }: { org: string }) {
   return (
     <div class="stack">
       <h2>{t("members")}</h2>
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -49,7 +49,7 @@ export function Team({ org }: { org: string }) {
                   // People cannot remove themselves, because they could not return.
                   cell: (row) =>
                     row.email !== me.value?.email && (
-                      <Button look="risky" tight onClick={() => setLeaving(row.email)}>
+                      <Button variant="risky" tight onClick={() => setLeaving(row.email)}>
                         {t("remove")} <span class="hidden-text">{row.email}</span>
                       </Button>
                     ),
@@ -90,7 +90,7 @@ function Removing(props: { org: string; email: string | null; onClose: () => voi
       onClose={close}
       actions={
         <>
-          <Button look="risky" busy={isBusy} onClick={remove}>
+          <Button variant="risky" busy={isBusy} onClick={remove}>
             {t("remove")}
           </Button>
           <Curl method="DELETE" path={urlFor("/api/v1/org/members", {}, query)} />
@@ -119,7 +119,7 @@ function Invite({ org, onDone }: { org: string; onDone: () => void }) {
   return (
     <form class="form" onSubmit={add} noValidate>
       <h3>{t("member.add")}</h3>
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       <TextField
         name="email"
         type="email"
@@ -127,7 +127,7 @@ function Invite({ org, onDone }: { org: string; onDone: () => void }) {
         help={t("member.help")}
         required
         value={email}
-        fault={faultOfField(problem, "email")}
+        error={errorOfField(problem, "email")}
         onInput={(event) => setEmail(event.currentTarget.value)}
       />
       <SelectField

@@ -6,7 +6,7 @@ import { number, size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { PLATFORMS, type Platform } from "../platform";
-import { Bar } from "./bar";
+import { Bar } from "./share_bar";
 import { Statistics } from "./statistics";
 
 const tStore = translator("store");
@@ -34,7 +34,7 @@ export function Usage({ org }: { org: string }) {
       <details class="stats-rest">
         <summary>{t("usage.whole")}</summary>
         <div class="stack">
-          <RequestResult of={request}>{(value) => <UsageNumbers value={value} />}</RequestResult>
+          <RequestResult request={request}>{(value) => <UsageNumbers value={value} />}</RequestResult>
           <div>
             <Curl method="GET" path={`/api/v1/org/usage?org=${encodeURIComponent(org)}`} />
           </div>

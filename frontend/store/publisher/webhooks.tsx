@@ -5,14 +5,14 @@ import { urlFor } from "../../shared/client";
 import { Button, CopyButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
-import { Faults, TextField } from "../../shared/components/field";
+import { FormErrors, TextField } from "../../shared/components/field";
 import { Empty, FailureNotice, RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { sinceWhen, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
-import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+import { errorOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
 import { useStoredInput } from "../stored_input";
 
 const t = translator("publisher");
@@ -46,7 +46,7 @@ export function Webhooks({ org }: { org: string }) {
       <p class="prose">{t("webhook.text")}</p>
       {problem && <FailureNotice problem={problem} />}
       {secret && <WebhookSecret secret={secret} />}
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -68,7 +68,7 @@ export function Webhooks({ org }: { org: string }) {
                       <Button tight onClick={() => rotate(row)}>
                         {t("webhook.rotate")} <span class="hidden-text">{row.url}</span>
                       </Button>
-                      <Button tight look="risky" onClick={() => setWebhookToRemove(row)}>
+                      <Button tight variant="risky" onClick={() => setWebhookToRemove(row)}>
                         {t("remove")} <span class="hidden-text">{row.url}</span>
                       </Button>
                     </span>
@@ -101,7 +101,7 @@ function WebhookSecret({ secret }: { secret: string }) {
       <p>{t("webhook.secret")}</p>
       <p class="row">
         <code class="written">{secret}</code>
-        <CopyButton text={secret} of={t("client.secret")} />
+        <CopyButton text={secret} name={t("client.secret")} />
       </p>
     </section>
   );
@@ -125,7 +125,7 @@ function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | nu
   return (
     <form class="form panel-box form-section" onSubmit={add} noValidate>
       <h2>{t("webhook.new")}</h2>
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       <TextField
         name="url"
         type="url"
@@ -133,7 +133,7 @@ function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | nu
         help={t("webhook.url.help")}
         required
         value={value.url}
-        fault={faultOfField(problem, "url")}
+        error={errorOfField(problem, "url")}
         onInput={(event) => change({ ...value, url: event.currentTarget.value })}
       />
       <fieldset>
@@ -149,7 +149,7 @@ function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | nu
         ))}
       </fieldset>
       <div class="row">
-        <Button type="submit" look="strong" busy={isBusy}>
+        <Button type="submit" variant="strong" busy={isBusy}>
           {t("webhook.add")}
         </Button>
         <Curl method="POST" path={`/api/v1/org/webhooks?org=${encodeURIComponent(org)}`} body={body} />
@@ -175,7 +175,7 @@ function RemovalDialog({ org, webhook, onClose, onDone }: { org: string; webhook
       onClose={onClose}
       actions={
         <>
-          <Button look="risky" busy={isBusy} onClick={remove}>
+          <Button variant="risky" busy={isBusy} onClick={remove}>
             {t("remove")}
           </Button>
           <Curl method="DELETE" path={urlFor("/api/v1/org/webhooks/{webhook_id}", values, { org })} />

@@ -31,7 +31,7 @@ export function AccountMenu() {
   if (!isSignedIn.value) {
     const currentAddress = path.value + (query.value.size ? `?${query.value}` : "");
     return (
-      <LinkButton look="strong" href={signInAddress(currentAddress)}>
+      <LinkButton variant="strong" href={signInAddress(currentAddress)}>
         {tCommon("sign.in")}
       </LinkButton>
     );

@@ -10,7 +10,7 @@ const t = translator("notifications");
 
 export function Bell() {
   const [isOpen, setOpen] = useState(false);
-  const box = useRef<HTMLDivElement>(null);
+  const bellBox = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
   useEffect(() => {
@@ -18,23 +18,23 @@ export function Bell() {
       return undefined;
     }
     panel.current?.focus();
-    const away = (event: Event) => box.current?.contains(event.target as Node) || setOpen(false);
-    document.addEventListener("pointerdown", away);
-    return () => document.removeEventListener("pointerdown", away);
+    const closeIfOutside = (event: Event) => bellBox.current?.contains(event.target as Node) || setOpen(false);
+    document.addEventListener("pointerdown", closeIfOutside);
+    return () => document.removeEventListener("pointerdown", closeIfOutside);
   }, [isOpen]);
   if (!me.value) {
     return null;
   }
-  const keyed = (event: KeyboardEvent) => {
+  const closeOnEscape = (event: KeyboardEvent) => {
     if (event.key === "Escape") {
       setOpen(false);
       opener.current?.focus();
     }
   };
   const count = unseen.value;
-  const closeUnlessFocused = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(false));
+  const closeUnlessFocused = () => setTimeout(() => bellBox.current?.contains(document.activeElement) || setOpen(false));
   return (
-    <div class="bell" ref={box} onKeyDown={keyed} onFocusOut={closeUnlessFocused}>
+    <div class="bell" ref={bellBox} onKeyDown={closeOnEscape} onFocusOut={closeUnlessFocused}>
       <button
         type="button"
         class="button plain square"

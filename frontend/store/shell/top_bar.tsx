@@ -9,7 +9,7 @@ import { Logo } from "../../shared/components/shell";
 import { translator } from "../../shared/i18n";
 import { AccountMenu } from "./account_menu";
 import { Bell } from "./bell";
-import { currentIf, PLACES } from "./places";
+import { ariaCurrent, LINKS } from "./navigation";
 import { SearchBox } from "./search_box";
 
 const tCommon = translator("common");
@@ -25,27 +25,27 @@ export function TopBar() {
           {siteState.title}
         </a>
         <nav aria-label={tCommon("main")}>
-          {PLACES.map(({ address, label }) => (
-            <a key={address} href={address} aria-current={currentIf(address)}>
+          {LINKS.map(({ address, label }) => (
+            <a key={address} href={address} aria-current={ariaCurrent(address)}>
               {label}
             </a>
           ))}
         </nav>
         <SearchBox id="q" />
         <OfflineNotice />
-        <a class="button plain wide-only" href="/redeem" aria-current={currentIf("/redeem")}>
+        <a class="button plain wide-only" href="/redeem" aria-current={ariaCurrent("/redeem")}>
           <Icon name="ticket" />
           {t("redeem")}
         </a>
         <span class="narrow-only">
-          <Button look="plain" size="square" aria-label={t("search")} onClick={() => setSearching(true)}>
+          <Button variant="plain" size="square" aria-label={t("search")} onClick={() => setSearching(true)}>
             <Icon name="search" size="l" />
           </Button>
         </span>
         <Bell />
         <AccountMenu />
       </div>
-      <Dialog title={t("search")} isOpen={isSearching} onClose={() => setSearching(false)} look="sheet">
+      <Dialog title={t("search")} isOpen={isSearching} onClose={() => setSearching(false)} variant="sheet">
         <SearchBox id="q-sheet" onLeave={() => setSearching(false)} isOpen />
       </Dialog>
     </header>

@@ -31,7 +31,7 @@ export function Sessions({ meta }: { meta: Meta }) {
   return (
     <Widget title={t("sessions")}>
       <p class="account-note">{t("sessions.text")}</p>
-      <RequestResult of={request}>
+      <RequestResult request={request}>
         {(sessions) => (
           <ul class="account-rows">
             {sessions.filter(isRunning).map((openSession) => (

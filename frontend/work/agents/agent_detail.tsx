@@ -78,7 +78,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, isOwn, onRevo
             {t("view.as")}
           </Button>
           {mayRun(model, "revoke") && isLive(token) && (
-            <Button look="risky" aria-label={t("revoke.title", { label: token.label })} onClick={() => onRevoke(token)}>
+            <Button variant="risky" aria-label={t("revoke.title", { label: token.label })} onClick={() => onRevoke(token)}>
               <Icon name="circle-x" />
               {t("revoke")}
             </Button>
@@ -86,7 +86,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, isOwn, onRevo
           {!isLive(token) && <Chip>{t(token.ended_at === null ? "expired" : "ended")}</Chip>}
         </div>
       </header>
-      <RequestResult of={historyRequest}>
+      <RequestResult request={historyRequest}>
         {(history) => (
           <>
             <Tiles {...{ meta, token, history }} />
@@ -127,7 +127,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, isOwn, onRevo
           </>
         )}
       </RequestResult>
-      <Dialog title={t("view.as.title", { label: token.label })} look="wide" isOpen={isViewing} onClose={() => setViewing(false)}>
+      <Dialog title={t("view.as.title", { label: token.label })} variant="wide" isOpen={isViewing} onClose={() => setViewing(false)}>
         <TokenAccess meta={meta} chosen={chosen} unmasked={listOf(token.unmask)} />
       </Dialog>
     </div>

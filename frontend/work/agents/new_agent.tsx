@@ -2,7 +2,7 @@
 // an agent with a token that has other permissions, because the permissions of a token cannot change.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { Faults, SelectField, TextField } from "../../shared/components/field";
+import { FormErrors, SelectField, TextField } from "../../shared/components/field";
 import { Problem } from "../../shared/problem";
 import { plural, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
@@ -116,7 +116,7 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
           </div>
           <Lifetime days={days} initialDays={lifeDays(template)} onChange={setDays} />
           <div class="row">
-            <Button type="submit" look="strong">
+            <Button type="submit" variant="strong">
               {t("next")}
             </Button>
             <Button onClick={onClose}>{t("cancel")}</Button>
@@ -125,7 +125,7 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
       )}
       {step === 1 && (
         <form class="stack" onSubmit={(event) => void make(event)}>
-          <Faults problem={problem} />
+          <FormErrors problem={problem} />
           <div class="agent-columns">
             <div class="stack">
               <fieldset class="presets">
@@ -154,11 +154,11 @@ export function NewAgent({ meta, known, like: latest, onMade, onRevoke, onClose 
             </div>
           </div>
           <div class="row">
-            <Button type="submit" look="strong" busy={isBusy}>
+            <Button type="submit" variant="strong" busy={isBusy}>
               {t("make")}
             </Button>
             <Button onClick={() => setStep(0)}>{t("back")}</Button>
-            <Button look="plain" onClick={onClose}>
+            <Button variant="plain" onClick={onClose}>
               {t("cancel")}
             </Button>
           </div>

@@ -28,17 +28,17 @@ export function NewToken({ token, label, onDone, children }: { token: string; la
         <code class="secret" data-of={label}>
           {token}
         </code>
-        <CopyButton text={token} of={t("token")} />
+        <CopyButton text={token} name={t("token")} />
       </div>
       <h3>{t("config")}</h3>
       <pre class="code-box" tabIndex={0}>
         {config}
       </pre>
       <div class="row">
-        <CopyButton text={config} of={t("config.of")} />
+        <CopyButton text={config} name={t("config.of")} />
       </div>
       {children}
-      <RequestResult of={metaRequest}>{(meta) => <TokenAccess meta={meta} />}</RequestResult>
+      <RequestResult request={metaRequest}>{(meta) => <TokenAccess meta={meta} />}</RequestResult>
       {!children && (
         <div class="row">
           <Button onClick={onDone}>{t("done")}</Button>

@@ -24,7 +24,7 @@ export function PermissionMatrix({ rows }: { rows: readonly ModelPermissions[] }
               <th scope="row">{model.plural}</th>
               {[read, write, remove].map((permission, index) => (
                 <td key={index}>
-                  <Mark of={permission} />
+                  <Mark permission={permission} />
                 </td>
               ))}
             </tr>
@@ -35,7 +35,7 @@ export function PermissionMatrix({ rows }: { rows: readonly ModelPermissions[] }
   );
 }
 
-function Mark({ of: permission }: { of: Permission }) {
+function Mark({ permission }: { permission: Permission }) {
   switch (permission) {
     case "yes":
     case "partly":

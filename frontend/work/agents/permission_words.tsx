@@ -20,21 +20,21 @@ interface Props {
 
 export function PermissionWords({ meta, rows, unmasked }: Props) {
   const named = (isIncluded: (row: ModelPermissions) => boolean) => joinWords(rows.filter(isIncluded).map(({ model }) => nounOf(model.plural)));
-  const lines: { icon: IconName; key: "reads" | "changes" | "proposes" | "masks" | "closed"; of: string }[] = [
-    { icon: "eye", key: "reads", of: named((row) => DONE.includes(row.read)) },
-    { icon: "pencil", key: "changes", of: named((row) => DONE.includes(row.write) || DONE.includes(row.remove)) },
-    { icon: "inbox", key: "proposes", of: named((row) => row.write === "proposes" || row.remove === "proposes") },
-    { icon: "lock", key: "masks", of: maskedFields(meta, rows, unmasked) },
-    { icon: "x", key: "closed", of: named((row) => row.read === "no" && row.write === "no" && row.remove === "no") },
+  const lines: { icon: IconName; key: "reads" | "changes" | "proposes" | "masks" | "closed"; names: string }[] = [
+    { icon: "eye", key: "reads", names: named((row) => DONE.includes(row.read)) },
+    { icon: "pencil", key: "changes", names: named((row) => DONE.includes(row.write) || DONE.includes(row.remove)) },
+    { icon: "inbox", key: "proposes", names: named((row) => row.write === "proposes" || row.remove === "proposes") },
+    { icon: "lock", key: "masks", names: maskedFields(meta, rows, unmasked) },
+    { icon: "x", key: "closed", names: named((row) => row.read === "no" && row.write === "no" && row.remove === "no") },
   ];
-  const sentences = lines.filter((line) => line.of);
+  const sentences = lines.filter((line) => line.names);
   return sentences.length === 0 ? null : (
     <ul class="may-words">
-      {sentences.map(({ icon, key, of }) => (
+      {sentences.map(({ icon, key, names }) => (
         <li key={key}>
           <Icon name={icon} size="s" />
           <span>
-            <strong>{t(`words.${key}`)}</strong> {of}
+            <strong>{t(`words.${key}`)}</strong> {names}
           </span>
         </li>
       ))}

@@ -22,7 +22,7 @@ export function ReplacedToken({ token, onRevoke, onDone }: { token: AgentToken; 
       <p ref={text} tabIndex={-1}>{t(isOldLive ? "replace.old" : "replace.ended")}</p>
       <div class="row">
         {isOldLive && (
-          <Button look="strong" onClick={onRevoke}>
+          <Button variant="strong" onClick={onRevoke}>
             {t("replace.revoke")}
           </Button>
         )}

@@ -32,7 +32,7 @@ export function ActionBar({ meta, group, isBusy, onSign, onReject, onRedo }: Pro
     <div class="action-bar">
       {hasty > 0 && <p class="notice small">{t("hasty", { n: number(hasty), of: number(count), seconds: number(HASTY_S) })}</p>}
       {onSign && (
-        <Button id="approve" look="ink" busy={isBusy} onClick={onSign}>
+        <Button id="approve" variant="ink" busy={isBusy} onClick={onSign}>
           <Icon name="check" size="s" />
           {approveLabel(meta, group)}
           <kbd>A</kbd>
@@ -44,7 +44,7 @@ export function ActionBar({ meta, group, isBusy, onSign, onReject, onRedo }: Pro
         <kbd>R</kbd>
       </Button>
       {onRedo && (
-        <Button id="redo" look="plain" onClick={onRedo}>
+        <Button id="redo" variant="plain" onClick={onRedo}>
           <Icon name="pencil" size="s" />
           {t("redo")}
           <kbd>E</kbd>

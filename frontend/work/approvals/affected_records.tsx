@@ -5,7 +5,7 @@ import { Table } from "../../shared/components/table";
 import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { canList, fieldOf, mayRun, modelOf, partsOf } from "../models";
-import { columnsOf } from "../record/parts";
+import { columnsOf } from "../record/child_records";
 import { Value } from "../values/value";
 import { RecordTitle } from "./record_title";
 import { isStale, type Plan } from "./plan";
@@ -80,7 +80,7 @@ function CurrentRecord({ meta, plan, affected }: { meta: Meta; plan: Plan; affec
       <h4>
         <RecordTitle model={model} recordRef={{ model: model.name, id }} />
       </h4>
-      <RequestResult of={recordRequest}>
+      <RequestResult request={recordRequest}>
         {(record) =>
           record ? (
             <>
@@ -128,7 +128,7 @@ function PartTable({ meta, model, parentField, record }: { meta: Meta; model: Mo
   const filter = [{ field: parentField.name, op: "eq", value: record.id }];
   const partsRequest = useRequest((signal) => loadParts(model, filter, signal), [model.name, record.id, record.revision], { keepsPrevious: true });
   return (
-    <RequestResult of={partsRequest}>
+    <RequestResult request={partsRequest}>
       {({ rows, total }) =>
         rows.length === 0 ? (
           <p class="quiet">{t("now.none", { model: model.plural })}</p>

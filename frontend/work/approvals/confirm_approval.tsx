@@ -32,12 +32,12 @@ export function ConfirmApproval({ meta, group, confirmReason, onSign, onClose }:
   return (
     <Dialog
       title={confirmReason === "haste" ? t("again.title") : `${phrase}?`}
-      look="wide"
+      variant="wide"
       isOpen={confirmReason !== null}
       onClose={onClose}
       isCautious
       actions={
-        <Button look="ink" onClick={onSign}>
+        <Button variant="ink" onClick={onSign}>
           {isDeletion(firstPlan) ? phrase : approveLabel}
         </Button>
       }

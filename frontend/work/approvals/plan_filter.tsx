@@ -28,7 +28,7 @@ export function PlanFilter({ meta, plans }: { meta: Meta; plans: readonly Plan[]
       onClose={() => setOpen(false)}
       label={t("filters")}
       opener={
-        <Button id="panel-filter" tight look="plain" aria-label={t("filters")} aria-pressed={isFiltered} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Button id="panel-filter" tight variant="plain" aria-label={t("filters")} aria-pressed={isFiltered} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <Icon name="list-filter" size="s" />
           <span class="head-words">{t("filters")}</span>
         </Button>

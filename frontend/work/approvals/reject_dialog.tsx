@@ -51,7 +51,7 @@ export function RejectDialog({ plan, count, reason: initialReason = "", isOpen, 
       isOpen={isOpen}
       onClose={onClose}
       actions={
-        <Button look="risky" busy={isBusy} onClick={submit}>
+        <Button variant="risky" busy={isBusy} onClick={submit}>
           {t("reject")}
         </Button>
       }
@@ -65,7 +65,7 @@ export function RejectDialog({ plan, count, reason: initialReason = "", isOpen, 
         name="reject-reason"
         label={t("reject.reason")}
         help={t("reject.help")}
-        fault={isMissing ? t("reject.needed") : undefined}
+        error={isMissing ? t("reject.needed") : undefined}
         required
       >
         {(controlAttributes) => <textarea {...controlAttributes} value={reason} maxLength={1000} onInput={(event) => changeReason(event.currentTarget.value)} />}

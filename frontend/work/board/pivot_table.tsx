@@ -77,7 +77,7 @@ export function PivotTable({ meta, model, field, by }: { meta: Meta; model: Mode
   });
   const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
   return (
-    <RequestResult of={countsRequest}>
+    <RequestResult request={countsRequest}>
       {(groups) => {
         const rows = lines(groups);
         const usedColumns = columnOptions.map((option, index) => ({ option, place: index })).filter(({ place }) => rows.some((row) => row.counts[place]));

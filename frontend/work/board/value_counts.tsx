@@ -73,7 +73,7 @@ export function ValueCounts({ meta, model, fields, start }: Props) {
       {columnField ? (
         <PivotTable key={`${name}/${columnField.name}`} {...{ meta, model, field, by: columnField }} />
       ) : (
-        <RequestResult of={countsRequest}>
+        <RequestResult request={countsRequest}>
           {(groups) => {
             const largest = [...groups].sort((a, b) => b.count - a.count).slice(0, MAX_SHOWN);
             const shownGroups = groups.length > MAX_SHOWN ? largest : groups;

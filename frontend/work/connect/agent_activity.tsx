@@ -33,7 +33,7 @@ function Audited({ meta, token }: { meta: Meta; token: Row }) {
     return model && entry.record_id && mayRun(model, "get") ? <a href={addressOf(model.name, entry.record_id)}>{model.label}</a> : (model?.label ?? "–");
   };
   return (
-    <RequestResult of={entryRequest}>
+    <RequestResult request={entryRequest}>
       {({ value }) =>
         value.length === 0 ? (
           <p>{t("calls.none")}</p>
@@ -63,7 +63,7 @@ function ProposedBy({ token }: { token: Row }) {
   const input = { filter: [{ field: "agent", op: "eq", value: token["label"] }], order: [{ field: "proposed_at", dir: "desc" }], limit: MAX_SHOWN };
   const planRequest = useRequest((signal) => run<Plan[]>("plan", "list", input, signal), [token.id]);
   return (
-    <RequestResult of={planRequest}>
+    <RequestResult request={planRequest}>
       {({ value }) =>
         value.length === 0 ? (
           <p>{t("calls.none")}</p>

@@ -28,7 +28,7 @@ function Settings({ client }: { client: ClientSettings }) {
     <div class="stack tight">
       <div class="row">
         <p class="grow">{client.place === "$" ? t("run") : t("write", { place: client.place })}</p>
-        <CopyButton key={client.name} text={client.text} of={t("settings", { client: client.name })} />
+        <CopyButton key={client.name} text={client.text} name={t("settings", { client: client.name })} />
       </div>
       <pre class="code-box" tabIndex={0} data-client={client.name}>
         {client.text}

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
-import { Faults, TextField } from "../../shared/components/field";
+import { FormErrors, TextField } from "../../shared/components/field";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
 import { plural, translator } from "../../shared/i18n";
@@ -32,7 +32,7 @@ export function ToolList() {
     <section class="stack" aria-labelledby="live">
       <h2 id="live">{t("live")}</h2>
       <p class="quiet">{t("live.text")}</p>
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       <form class="filters tight" onSubmit={(event) => void loadTools(event)}>
         <TextField name="token" label={t("live.token")} type="password" autocomplete="off" value={token} required onInput={(event) => setToken(event.currentTarget.value)} />
         <Button type="submit" busy={isBusy}>

@@ -50,7 +50,7 @@ export function AddTile({ meta, isOpen, onAdd, onClose }: Props) {
       isOpen={isOpen}
       onClose={onClose}
       actions={
-        <Button type="submit" form="add-tile" look="strong">
+        <Button type="submit" form="add-tile" variant="strong">
           {t("add.do")}
         </Button>
       }

@@ -48,14 +48,14 @@ export function EditBar({ meta, board, draft, isBusy, onChange, onSave, onCancel
         </Button>
         <span class="right" />
         {model && mayRun(model, "delete") && (
-          <Button tight look="plain" onClick={() => setRemoving(true)}>
+          <Button tight variant="plain" onClick={() => setRemoving(true)}>
             {t("remove")}
           </Button>
         )}
         <Button tight onClick={onCancel}>
           {t("cancel")}
         </Button>
-        <Button tight type="submit" look="strong" busy={isBusy}>
+        <Button tight type="submit" variant="strong" busy={isBusy}>
           {t("save")}
         </Button>
       </form>
@@ -71,7 +71,7 @@ export function EditBar({ meta, board, draft, isBusy, onChange, onSave, onCancel
         isCautious
         onClose={() => setRemoving(false)}
         actions={
-          <Button look="risky" onClick={onRemove}>
+          <Button variant="risky" onClick={onRemove}>
             {t("remove.do")}
           </Button>
         }

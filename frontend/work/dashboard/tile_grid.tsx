@@ -82,15 +82,15 @@ export function TileGrid({ tiles, onChange, ...viewProps }: Props) {
         >
           {onChange && (
             <div class="tile-bar">
-              <Button tight look="plain" onKeyDown={(event) => handleKeyDown(event, index)} aria-label={`${t(`kind.${tile.kind}`)}: ${t("handle", { n: number(index + 1) })}`} title={t("handle.help")} data-handle>
+              <Button tight variant="plain" onKeyDown={(event) => handleKeyDown(event, index)} aria-label={`${t(`kind.${tile.kind}`)}: ${t("handle", { n: number(index + 1) })}`} title={t("handle.help")} data-handle>
                 <Icon name="arrow-left-right" size="s" />
                 {t(`kind.${tile.kind}`)}
               </Button>
               <span class="right" />
-              <Button size="square tight" look="plain" aria-label={t("earlier", { n: number(index + 1) })} disabled={index === 0} onClick={() => move(index, index - 1)}>
+              <Button size="square tight" variant="plain" aria-label={t("earlier", { n: number(index + 1) })} disabled={index === 0} onClick={() => move(index, index - 1)}>
                 <Icon name="chevron-left" size="s" />
               </Button>
-              <Button size="square tight" look="plain" aria-label={t("later", { n: number(index + 1) })} disabled={index === tiles.length - 1} onClick={() => move(index, index + 1)}>
+              <Button size="square tight" variant="plain" aria-label={t("later", { n: number(index + 1) })} disabled={index === tiles.length - 1} onClick={() => move(index, index + 1)}>
                 <Icon name="chevron-right" size="s" />
               </Button>
               <select class="input tight" aria-label={t("width", { n: number(index + 1) })} value={widthOf(tile)} onChange={(event) => resize(index, Number(event.currentTarget.value))}>
@@ -100,7 +100,7 @@ export function TileGrid({ tiles, onChange, ...viewProps }: Props) {
                   </option>
                 ))}
               </select>
-              <Button size="square tight" look="plain" aria-label={t("remove.tile", { n: number(index + 1) })} onClick={() => remove(index)}>
+              <Button size="square tight" variant="plain" aria-label={t("remove.tile", { n: number(index + 1) })} onClick={() => remove(index)}>
                 <Icon name="x" size="s" />
               </Button>
             </div>

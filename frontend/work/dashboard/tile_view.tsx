@@ -65,5 +65,5 @@ function renderTile(props: TileProps, tile: Tile) {
 function MeasureTile({ measure, isFigure, ...props }: TileProps & { measure: Measure; isFigure: boolean }) {
   const { model, period, filter } = props;
   const seriesRequest = useRequest((signal) => loadSeries({ model, measure, period, filter }, signal), [model.name, measure.fn, measure.field, measure.date, JSON.stringify(measure.filter), period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
-  return <RequestResult of={seriesRequest}>{(series: Series) => (isFigure ? <Kpi {...props} {...{ measure, series }} /> : <OverTime {...props} {...{ measure, series }} />)}</RequestResult>;
+  return <RequestResult request={seriesRequest}>{(series: Series) => (isFigure ? <Kpi {...props} {...{ measure, series }} /> : <OverTime {...props} {...{ measure, series }} />)}</RequestResult>;
 }

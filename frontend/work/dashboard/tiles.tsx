@@ -11,7 +11,7 @@ import { go } from "../../shared/router";
 import { type Field, type Measure, type Meta, type Model, type Row, run } from "../api";
 import { isOpen } from "../home/own_records";
 import { addressOf, fieldOf, mayRun, modelOf, nounOf, titleOf, workflowField } from "../models";
-import { isNarrow } from "../narrow";
+import { isNarrow } from "../screen_size";
 import { referencedRecord } from "../referenced_records";
 import { formatShortAmount, formatWholeAmount } from "../values/money";
 import { optionLabel, optionTone, StateChip } from "../values/options";
@@ -130,7 +130,7 @@ export function StackedBars(props: TileProps & { measure: Measure; by: Field }) 
   const title = props.title ?? t("parts", { name: measureName(measure), field: nounOf(by.label) });
   return (
     <Widget title={title} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
-      <RequestResult of={seriesRequest}>
+      <RequestResult request={seriesRequest}>
         {(series) => {
           const days = series.points.map((point) => point.at);
           const namedGroups = series.groups.filter((group) => group.key !== null);
@@ -183,7 +183,7 @@ export function States({ model, filter, title, state }: TileProps & { state: Fie
   const statesRequest = useRequest((signal) => loadStates(model, state, money, filter, signal), [model.name, JSON.stringify(filter)], { keepsPrevious: true });
   return (
     <Widget title={title ?? t("states", { models: model.plural, field: nounOf(state.label) })}>
-      <RequestResult of={statesRequest}>
+      <RequestResult request={statesRequest}>
         {({ counts, amounts }) => {
           const countOf = (value: string) => counts.find((count) => count.value === value)?.count ?? 0;
           const largest = Math.max(1, ...counts.map((count) => count.count));
@@ -255,7 +255,7 @@ export function LargestRecords({ meta, model, filter, ...listProps }: TileProps)
   const name = party ?? fieldOf(model, model.shown_as);
   return (
     <Widget title={title} link={{ href: listAddress(model, conditions, orderField ? `${money ? "-" : ""}${orderField.name}` : ""), label: model.plural }}>
-      <RequestResult of={recordsRequest}>
+      <RequestResult request={recordsRequest}>
         {(rows) =>
           rows.length === 0 ? (
             <p class="widget-empty">{t("nothing")}</p>

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
-import { Faults, TextField } from "../../shared/components/field";
+import { FormErrors, TextField } from "../../shared/components/field";
 import { translator } from "../../shared/i18n";
 import { Problem } from "../../shared/problem";
 import { type Choice, type Decision, isWidened, type MappedField, sightText } from "./decisions";
@@ -48,13 +48,13 @@ export function DecideDialog({ field, name, choice: firstChoice, reason: firstRe
       isOpen
       onClose={onClose}
       actions={
-        <Button type="submit" form="decide-form" look={isWide ? "risky" : "strong"} busy={isBusy}>
+        <Button type="submit" form="decide-form" variant={isWide ? "risky" : "strong"} busy={isBusy}>
           {t(isWide ? "decide.show" : "decide.do")}
         </Button>
       }
     >
       <form id="decide-form" class="stack" onSubmit={(event) => void submit(event)}>
-        <Faults problem={problem} />
+        <FormErrors problem={problem} />
         {problem && (
           <div>
             <Button tight onClick={onReload}>

@@ -2,7 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
-import { Faults } from "../../shared/components/field";
+import { FormErrors } from "../../shared/components/field";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
@@ -50,11 +50,11 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
       const text = texts[field.name] ?? "";
       // Without this check the service would refuse every record.
       const isMissing = field.required && text === "";
-      return [field.name, isMissing ? { fault: t("bulk.needed", { label: field.label }) } : parseText(field, text)] as const;
+      return [field.name, isMissing ? { error: t("bulk.needed", { label: field.label }) } : parseText(field, text)] as const;
     });
-    const faults = parsedInputs.flatMap(([name, input]) => ("fault" in input ? [{ parameter: ID_PREFIX + name, detail: input.fault }] : []));
-    if (faults.length) {
-      setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));
+    const errors = parsedInputs.flatMap(([name, input]) => ("error" in input ? [{ parameter: ID_PREFIX + name, detail: input.error }] : []));
+    if (errors.length) {
+      setProblem(new Problem(0, { detail: errors[0]?.detail, errors }));
       return;
     }
     const values = Object.fromEntries(parsedInputs.map(([name, input]) => [name, "value" in input ? input.value : null]));
@@ -88,12 +88,12 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
   return (
     <Dialog
       title={`${bulkCommand.label}: ${t("picked.n", { n: count })}`}
-      look="wide"
+      variant="wide"
       isOpen
       onClose={close}
       actions={
         triedCount === null ? (
-          <Button look={isDeletion ? "risky" : "strong"} onClick={() => void run()}>
+          <Button variant={isDeletion ? "risky" : "strong"} onClick={() => void run()}>
             {plural(selectedRows.length, t("bulk.run.one"), t("bulk.run"))}
           </Button>
         ) : (
@@ -101,7 +101,7 @@ export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose 
         )
       }
     >
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       {triedCount === null ? (
         <>
           <p>{plural(selectedRows.length, t("bulk.each.one", { command }), t("bulk.each", { command }))}</p>

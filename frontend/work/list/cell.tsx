@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Field, Meta, Model, Row } from "../api";
 import { mayRun, titleOf } from "../models";
 import { Value } from "../values/value";
-import { addressInList } from "./walk";
+import { addressInList } from "./list_position";
 
 interface Props {
   meta: Meta;

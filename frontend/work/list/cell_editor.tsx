@@ -29,8 +29,8 @@ export function CellEditor({ meta, field, row, onSave, onDone }: Props) {
     const parsedValue = parseText(field, text);
     if (text === textBefore) {
       onDone();
-    } else if ("fault" in parsedValue) {
-      showToast(parsedValue.fault);
+    } else if ("error" in parsedValue) {
+      showToast(parsedValue.error);
     } else if (!isBusy) {
       setBusy(true);
       if (await onSave(row, field, parsedValue.value)) {

@@ -39,23 +39,23 @@ export function Columns({ model, columns }: { model: Model; columns: readonly Fi
         {columns.map((field, index) => (
           <li key={field.name} class="row">
             <ColumnCheckbox field={field} isShown onChange={toggle} isDisabled={columns.length === 1} />
-            <Button tight look="plain" aria-label={t("columns.narrow", { label: field.label })} onClick={() => widen(field, -1)}>
+            <Button tight variant="plain" aria-label={t("columns.narrow", { label: field.label })} onClick={() => widen(field, -1)}>
               −
             </Button>
-            <Button tight look="plain" aria-label={t("columns.wide", { label: field.label })} onClick={() => widen(field, 1)}>
+            <Button tight variant="plain" aria-label={t("columns.wide", { label: field.label })} onClick={() => widen(field, 1)}>
               +
             </Button>
             {layout.widths.has(field.name) && (
-              <Button tight look="plain" aria-label={t("columns.free", { label: field.label })} onClick={() => setColumnWidth(layout, field.name, null)}>
+              <Button tight variant="plain" aria-label={t("columns.free", { label: field.label })} onClick={() => setColumnWidth(layout, field.name, null)}>
                 ↺
               </Button>
             )}
-            <Button tight look="plain" disabled={index === 0} aria-label={t("columns.up", { label: field.label })} onClick={() => move(index, -1)}>
+            <Button tight variant="plain" disabled={index === 0} aria-label={t("columns.up", { label: field.label })} onClick={() => move(index, -1)}>
               ↑
             </Button>
             <Button
               tight
-              look="plain"
+              variant="plain"
               disabled={index === columns.length - 1}
               aria-label={t("columns.down", { label: field.label })}
               onClick={() => move(index, 1)}

@@ -13,7 +13,7 @@ import { formatMoney } from "../values/money";
 import { isStateField, optionLabel, StateChip } from "../values/options";
 import { type Condition, operand, type Operator, operators } from "../values/operators";
 import { valueToText } from "../values/field_text";
-import { isNarrow } from "../narrow";
+import { isNarrow } from "../screen_size";
 import { Popover } from "../popover";
 import { setFilter } from "./query";
 import { currentView, isViewChanged } from "./saved_views";
@@ -69,7 +69,7 @@ function FilterBuilder({ meta, model, filter, index, focusedControl = "field", o
           {(controlAttributes) => <Control meta={meta} field={op === "in" ? { ...field, kind: "longtext" } : field} text={text} given={controlAttributes} onText={setText} />}
         </FormField>
       )}
-      <Button type="submit" look="strong">
+      <Button type="submit" variant="strong">
         {t("filter.apply")}
       </Button>
     </form>
@@ -98,7 +98,7 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
   const isOfView = view !== undefined && !isViewChanged(model, view);
   if (isNarrow.value && isFolded && edited === null && filter.length > 0 && isOfView) {
     return (
-      <Button tight look="plain" aria-expanded={false} onClick={() => setFolded(false)}>
+      <Button tight variant="plain" aria-expanded={false} onClick={() => setFolded(false)}>
         <Icon name="list-filter" size="s" />
         {plural(filter.length, t("filter.count.one"), t("filter.count"))}
       </Button>
@@ -127,7 +127,7 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
         onClose={close}
         label={t("filter.add")}
         opener={
-          <Button id="panel-filter" tight look="plain" aria-expanded={edited === "new"} onClick={() => onEdit(edited === "new" ? null : "new")}>
+          <Button id="panel-filter" tight variant="plain" aria-expanded={edited === "new"} onClick={() => onEdit(edited === "new" ? null : "new")}>
             <Icon name="list-filter" size="s" />
             {t("filter.add")}
             <kbd>F</kbd>
@@ -137,7 +137,7 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
         <FilterBuilder {...{ meta, model, filter }} index={null} onDone={() => (close(), document.getElementById("panel-filter")?.focus())} />
       </Popover>
       {filter.length > 1 && !isOfView && (
-        <Button tight look="plain" onClick={() => setFilter(model, [])}>
+        <Button tight variant="plain" onClick={() => setFilter(model, [])}>
           {t("filter.clear")}
         </Button>
       )}

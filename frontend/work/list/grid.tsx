@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Field, Meta, Model, Row } from "../api";
 import { mayRun, twoLineColumns } from "../models";
-import { isCoarse, isNarrow } from "../narrow";
+import { isCoarse, isNarrow } from "../screen_size";
 import { Cell } from "./cell";
 import { CellEditor } from "./cell_editor";
 import { GridHeader } from "./grid_header";

@@ -5,7 +5,7 @@ import { query } from "../../shared/router";
 import { runOrPropose, inLanguage, type Meta, type Model, type Row, run } from "../api";
 import { mayRun, modelOf } from "../models";
 import { ownCondition } from "../ownership";
-import { moveLocalViews } from "./kept_views";
+import { moveLocalViews } from "./move_local_views";
 import { canonicalSearch, searchOfView, viewFields } from "./view_fields";
 
 export interface View {

@@ -64,7 +64,7 @@ export function SelectionBar({ meta, model, rows, selection, onExport }: Props) 
         </Button>
       )}
       {deletion && (
-        <Button tight look="risky" onClick={() => setOpenCommand(deletion)}>
+        <Button tight variant="risky" onClick={() => setOpenCommand(deletion)}>
           <Icon name="trash-2" size="s" />
           {deletion.label}
         </Button>

@@ -2,7 +2,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { Faults, TextField } from "../../shared/components/field";
+import { FormErrors, TextField } from "../../shared/components/field";
 import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
 import { Problem } from "../../shared/problem";
@@ -11,7 +11,7 @@ import { showToast } from "../../shared/toast";
 import { number, translator } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
 import { fieldOf, mayRun } from "../models";
-import { isNarrow } from "../narrow";
+import { isNarrow } from "../screen_size";
 import { FavouriteButton } from "../shell/favourite_button";
 import { Popover } from "../popover";
 import { addressOfAll, addressOfView, addressWithQuery, currentSearch, currentView, isViewChanged, removeView, saveView, updateView, type View, VIEW_PARAM, viewModel, views } from "./saved_views";
@@ -69,7 +69,7 @@ export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
           onClose={() => setSaving(false)}
           label={t("views")}
           opener={
-            <Button id="panel-views" size="square tight" look="plain" aria-label={t("views.new")} title={t("views.new")} aria-expanded={isSaving} onClick={() => setSaving(!isSaving)}>
+            <Button id="panel-views" size="square tight" variant="plain" aria-label={t("views.new")} title={t("views.new")} aria-expanded={isSaving} onClick={() => setSaving(!isSaving)}>
               <Icon name="plus" size="s" />
             </Button>
           }
@@ -132,7 +132,7 @@ function SaveView({ model, canShare, onDone }: { model: Model; canShare: boolean
   return (
     <form class="stack tight" onSubmit={(event) => void save(event)}>
       <p class="small quiet">{t("views.text")}</p>
-      {problem && <Faults problem={problem} />}
+      {problem && <FormErrors problem={problem} />}
       <TextField name="view-name" label={t("views.name")} value={name} maxLength={60} onInput={(event) => setName(event.currentTarget.value)} />
       {canShare && (
         <label class="row tick">
@@ -140,11 +140,11 @@ function SaveView({ model, canShare, onDone }: { model: Model; canShare: boolean
           {t("views.share")}
         </label>
       )}
-      <Button type="submit" look="strong">
+      <Button type="submit" variant="strong">
         {t("views.save")}
       </Button>
       {view && !view.isReadOnly && (
-        <Button look="risky" onClick={() => (onDone(), void remove(model, view))}>
+        <Button variant="risky" onClick={() => (onDone(), void remove(model, view))}>
           {t("views.remove", { name: view.name })}
         </Button>
       )}
@@ -178,11 +178,11 @@ export function ViewChanged({ model }: { model: Model }) {
     <>
       <span class="quiet view-changed">{t("views.changed")}</span>
       {!view.isReadOnly && (
-        <Button tight look="plain" onClick={() => void withErrorToast(async () => showSaved(model, await updateView(model, view)))}>
+        <Button tight variant="plain" onClick={() => void withErrorToast(async () => showSaved(model, await updateView(model, view)))}>
           <span class="accent">{t("views.update")}</span>
         </Button>
       )}
-      <Button tight look="plain" onClick={() => go(addressOfView(model.name, view), { replaces: true })}>
+      <Button tight variant="plain" onClick={() => go(addressOfView(model.name, view), { replaces: true })}>
         {t("views.reset")}
       </Button>
       <span class="tooth" />

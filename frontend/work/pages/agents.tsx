@@ -19,7 +19,7 @@ import { commands } from "../agents/commands";
 import { NewAgent } from "../agents/new_agent";
 import { type Meta, type Model, run } from "../api";
 import { modelOf } from "../models";
-import { isNarrow } from "../narrow";
+import { isNarrow } from "../screen_size";
 import { AgentAvatar } from "../values/avatar";
 import "../agents/agent_pages.css";
 import "../head_action.css";
@@ -73,7 +73,7 @@ function AgentsContent({ meta, model }: { meta: Meta; model: Model }) {
         </LinkButton>
         {!isMaking && (
           <div class="head-action">
-            <Button tight look="strong" onClick={() => setQuery({ new: "1" }, { replaces: false })}>
+            <Button tight variant="strong" onClick={() => setQuery({ new: "1" }, { replaces: false })}>
               <Icon name="plus" />
               {t("create")}
             </Button>
@@ -81,7 +81,7 @@ function AgentsContent({ meta, model }: { meta: Meta; model: Model }) {
         )}
       </Heading>
       {/* While a token is made and shown, a reload that fails does not replace it by an error: it is shown only once. */}
-      <RequestResult of={lastLoaded.current}>
+      <RequestResult request={lastLoaded.current}>
         {({ tokens, lastUsed, known, me }) => {
           const chosenId = query.value.get("agent");
           const chosenToken = tokens.find((token) => token.id === chosenId) ?? tokens[0];
@@ -133,7 +133,7 @@ function AgentsContent({ meta, model }: { meta: Meta; model: Model }) {
         onClose={() => setLeaving(null)}
         actions={
           leaving && (
-            <Button look="risky" onClick={() => void revoke(leaving)}>
+            <Button variant="risky" onClick={() => void revoke(leaving)}>
               {t("revoke")}
             </Button>
           )

@@ -55,7 +55,7 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
       </Heading>
       <FilterForm key={query.value.toString()} {...{ meta, model }} />
       {check.details}
-      <RequestResult of={entriesRequest}>
+      <RequestResult request={entriesRequest}>
         {({ value }) =>
           value.length === 0 ? (
             <Empty icon="history" title={t("none")}>
@@ -67,10 +67,10 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
               <nav class="foot-bar" aria-label={t("pages")}>
                 <span>{t("lead")}</span>
                 <span class="right" />
-                <Button tight look="plain" disabled={offset === 0} onClick={() => setQuery({ offset: String(Math.max(0, offset - PAGE_SIZE) || "") })}>
+                <Button tight variant="plain" disabled={offset === 0} onClick={() => setQuery({ offset: String(Math.max(0, offset - PAGE_SIZE) || "") })}>
                   {t("newer")}
                 </Button>
-                <Button tight look="plain" disabled={value.length <= PAGE_SIZE} onClick={() => setQuery({ offset: String(offset + PAGE_SIZE) })}>
+                <Button tight variant="plain" disabled={value.length <= PAGE_SIZE} onClick={() => setQuery({ offset: String(offset + PAGE_SIZE) })}>
                   {t("older")}
                 </Button>
               </nav>
@@ -123,7 +123,7 @@ function FilterForm({ meta, model }: { meta: Meta; model: Model }) {
         {t("filter")}
       </Button>
       {names.some((name) => now(name)) && (
-        <Button tight look="plain" onClick={() => setQuery({ ...Object.fromEntries(names.map((name) => [name, ""])), offset: "" })}>
+        <Button tight variant="plain" onClick={() => setQuery({ ...Object.fromEntries(names.map((name) => [name, ""])), offset: "" })}>
           {t("clear")}
         </Button>
       )}

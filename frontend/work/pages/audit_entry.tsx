@@ -27,7 +27,7 @@ function LoadedEntry({ meta, id }: { meta: Meta; id: string }) {
         <a href="/audit">← {t("all")}</a>
       </nav>
       {entryRequest.state === "failed" && <Heading title={t("entry")} />}
-      <RequestResult of={entryRequest}>{(entry) => <EntryDetails meta={meta} entry={entry} />}</RequestResult>
+      <RequestResult request={entryRequest}>{(entry) => <EntryDetails meta={meta} entry={entry} />}</RequestResult>
     </div>
   );
 }
@@ -40,7 +40,7 @@ function EntryDetails({ meta, entry }: { meta: Meta; entry: Entry }) {
   return (
     <>
       <Heading title={entry.command ?? t("entry")}>
-        <CopyButton text={location.origin + linkTo(entry)} of={t("link.of")} label={t("link")} />
+        <CopyButton text={location.origin + linkTo(entry)} name={t("link.of")} label={t("link")} />
       </Heading>
       <dl class="facts">
         <Fact label={t("at")}>{entry.at && <time dateTime={entry.at}>{dateTime(entry.at)}</time>}</Fact>

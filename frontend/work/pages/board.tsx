@@ -107,14 +107,14 @@ function Lanes({ meta, model, field, fields }: Props) {
           <FavouriteButton path={`/models/${model.name}/board`} name={t("board", { model: model.plural })} />
           <ViewSwitch model={model} current="board" />
           {mayRun(model, "create") && (
-            <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
+            <LinkButton tight variant="strong" href={`/models/${model.name}/new`}>
               <Icon name="plus" size="s" />
               {t("new", { model: nounOf(model.label) })}
             </LinkButton>
           )}
         </div>
       </Heading>
-      <RequestResult of={columnsRequest}>
+      <RequestResult request={columnsRequest}>
         {(lanes) => {
           const rows = lanes.flatMap((lane) => lane.rows);
           const handleDrop = (id: string, state: string) => {

@@ -31,7 +31,7 @@ function ConnectContent({ meta }: { meta: Meta }) {
       <p class="quiet">{t("lead")}</p>
       <div class="row">
         <code class="secret">{url}</code>
-        <CopyButton text={url} of={t("address")} />
+        <CopyButton text={url} name={t("address")} />
       </div>
       <section class="stack" aria-labelledby="clients">
         <h2 id="clients">{t("clients")}</h2>
@@ -48,7 +48,7 @@ function ConnectedAgents({ meta }: { meta: Meta }) {
   const order = [{ field: "issued_at", dir: "desc" }];
   const tokenRequest = useRequest((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), []);
   return (
-    <RequestResult of={tokenRequest}>
+    <RequestResult request={tokenRequest}>
       {({ value }) => {
         const token = value.find((row) => row.id === query.value.get("token"));
         return (

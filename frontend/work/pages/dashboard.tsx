@@ -11,7 +11,7 @@ import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
 import { EditBar } from "../dashboard/edit_bar";
-import { addressWith, type Board, BoardSelect, Choices, ownerOf } from "../dashboard/head";
+import { addressWith, type Board, BoardSelect, Choices, ownerOf } from "../dashboard/dashboard_header";
 import { periodOf, type Period } from "../dashboard/periods";
 import { createDashboard, type DashboardChange, dashboardModel, loadDashboards, removeDashboard, type SavedDashboard, updateDashboard } from "../dashboard/saved_dashboards";
 import { measuresOf } from "../dashboard/series";
@@ -69,7 +69,7 @@ export function Dashboard({ meta }: { meta: Meta }) {
         </Choices>
       </Heading>
       {dashboardId && !savedDashboard ? (
-        <RequestResult of={dashboardsRequest}>{() => <Empty icon="layout-dashboard" title={t("missing")} />}</RequestResult>
+        <RequestResult request={dashboardsRequest}>{() => <Empty icon="layout-dashboard" title={t("missing")} />}</RequestResult>
       ) : savedDashboard && isEdited ? (
         <Edited key={savedDashboard.id} {...{ meta, period }} board={savedDashboard} onChanged={dashboardsRequest.reload} />
       ) : savedDashboard ? (

@@ -86,7 +86,7 @@ export function Home({ meta }: { meta: Meta }) {
       </Heading>
       <div class="home">
         <Greeting meta={meta} plans={workRequest.state === "loaded" ? workRequest.value.plans : null} />
-        {workRequest.state === "loading" ? <Bones /> : <RequestResult of={workRequest}>{(work) => <Panels {...{ meta, work }} />}</RequestResult>}
+        {workRequest.state === "loading" ? <Bones /> : <RequestResult request={workRequest}>{(work) => <Panels {...{ meta, work }} />}</RequestResult>}
       </div>
     </>
   );

@@ -1,7 +1,7 @@
 // The page that imports records from a CSV file: it maps columns to fields, shows the errors of a dry run, and imports.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { Faults, Field, SelectField } from "../../shared/components/field";
+import { FormErrors, Field, SelectField } from "../../shared/components/field";
 import { NotFound } from "../../shared/components/shell";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
@@ -97,7 +97,7 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
       <CrumbHeading href={`/models/${model.name}`} label={tRecord("back", { model: model.plural })} title={t("title", { model: model.plural })} />
       <p class="quiet">{t("lead")}</p>
       {!canRestore && workflowField(model) && <p class="quiet">{t("restore.needed")}</p>}
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       {planId && <ProposedNotice planId={planId} />}
       <div class="csv-file">
         <Field name="file" label={t("file")} help={t("file.help")}>
@@ -137,7 +137,7 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
             <Button busy={isBusy} onClick={() => void run(true)}>
               {t("dry")}
             </Button>
-            <Button look="strong" busy={isBusy} disabled={!hasPassedDryRun} onClick={() => void run(false)}>
+            <Button variant="strong" busy={isBusy} disabled={!hasPassedDryRun} onClick={() => void run(false)}>
               {plural(rowCount, t("run.one"), t("run"))}
             </Button>
           </div>

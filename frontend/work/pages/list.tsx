@@ -23,11 +23,11 @@ import { useRowSelection } from "../list/selection";
 import { hasBulkCommands } from "../list/bulk";
 import { listQuery, setFilter, setOrder, searchInput, toggleSort } from "../list/query";
 import { Rows } from "../list/rows";
-import { addressInList, storeTotal } from "../list/walk";
+import { addressInList, storeTotal } from "../list/list_position";
 import { Sorting } from "../list/sorting";
 import { addressWithQuery, declaredViews, loadViews, VIEW_PARAM, views } from "../list/saved_views";
 import { ListFavourite, ViewChanged, ViewTabs } from "../list/views";
-import { isNarrow } from "../narrow";
+import { isNarrow } from "../screen_size";
 import { Popover } from "../popover";
 import { ViewSwitch } from "../list/view_switch";
 import { Conflict, type EditConflict } from "../record/conflict";
@@ -166,7 +166,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   }, [inputText, rows.total.value]);
   const board = workflowField(model) && mayRun(model, "search");
   const newRecord = mayRun(model, "create") && (
-    <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
+    <LinkButton tight variant="strong" href={`/models/${model.name}/new`}>
       <Icon name="plus" size="s" />
       {t("new.one", { model: nounOf(model.label) })}
       <kbd>C</kbd>
@@ -204,7 +204,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
               onClose={() => setPanel(null)}
               label={t(name)}
               opener={
-                <Button id={`panel-${name}`} tight look="plain" aria-label={t(name)} title={t(name)} aria-expanded={panel === name} onClick={() => setPanel(panel === name ? null : name)}>
+                <Button id={`panel-${name}`} tight variant="plain" aria-label={t(name)} title={t(name)} aria-expanded={panel === name} onClick={() => setPanel(panel === name ? null : name)}>
                   <Icon name={icon} size="s" />
                   <span class="bar-words">{t(name)}</span>
                 </Button>

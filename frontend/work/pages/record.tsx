@@ -46,7 +46,7 @@ function LoadedRecord({ meta, model, id }: { meta: Meta; model: Model; id: strin
       {/* The heading comes with the record: it has the keyboard, which a first one would take with it. */}
       {recordRequest.state === "loading" && <h1 class="hidden-text">{model.label}</h1>}
       {recordRequest.state === "failed" && <Heading title={model.label} />}
-      <RequestResult of={recordRequest}>{(answer) => <RecordContent key={id} {...{ meta, model, answer }} onAgain={recordRequest.reload} />}</RequestResult>
+      <RequestResult request={recordRequest}>{(answer) => <RecordContent key={id} {...{ meta, model, answer }} onAgain={recordRequest.reload} />}</RequestResult>
     </>
   );
 }

@@ -4,7 +4,7 @@ import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
-import { Faults } from "../../shared/components/field";
+import { FormErrors } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
 import { RequestResult } from "../../shared/components/states";
@@ -63,7 +63,7 @@ function UsersContent({ meta }: { meta: Meta }) {
         <span class="right" />
         {!isInviting && (
           <div class="head-action">
-            <Button tight look="strong" onClick={() => setInviting(true)}>
+            <Button tight variant="strong" onClick={() => setInviting(true)}>
               {t("invite")}
             </Button>
           </div>
@@ -72,7 +72,7 @@ function UsersContent({ meta }: { meta: Meta }) {
       <div class="people-page">
       <p class="quiet">{t("lead")}</p>
       {createdUser && <InviteLink {...createdUser} onDone={() => setCreatedUser(null)} />}
-      <RequestResult of={peopleRequest}>
+      <RequestResult request={peopleRequest}>
         {(people) => isRoles ? <Roles {...{ meta, people: people }} /> : <List {...{ people: people }} onAsk={setQuestion} onEnable={(person) => void enable(person)} />}
       </RequestResult>
       {isInviting && (
@@ -147,7 +147,7 @@ function List({ people, onAsk, onEnable }: ListProps) {
                       <Button tight aria-label={t("link.of", { name })} onClick={() => onAsk({ person, about: "link" })}>
                         {t("link")}
                       </Button>
-                      <Button tight look="risky" aria-label={t("disable.of", { name })} onClick={() => onAsk({ person, about: "disable" })}>
+                      <Button tight variant="risky" aria-label={t("disable.of", { name })} onClick={() => onAsk({ person, about: "disable" })}>
                         {t("disable")}
                       </Button>
                     </>
@@ -214,12 +214,12 @@ function Question({ question: { person, about }, people, onLink, onClose }: Ques
       isOpen
       onClose={() => onClose(problem !== null)}
       actions={
-        <Button look={about === "disable" ? "risky" : "strong"} busy={isBusy} onClick={() => void run()}>
+        <Button variant={about === "disable" ? "risky" : "strong"} busy={isBusy} onClick={() => void run()}>
           {verbs[about]}
         </Button>
       }
     >
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       {about === "roles" ? (
         <div class="stack tight">
           {people.roles.map((role) => (

@@ -3,14 +3,14 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
-import { Faults } from "../../shared/components/field";
+import { FormErrors } from "../../shared/components/field";
 import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import type { Action, Field, Meta, Model, Row } from "../api";
 import { actionsOf, fieldOf, workflowField, titleOf } from "../models";
-import { isNarrow } from "../narrow";
+import { isNarrow } from "../screen_size";
 import { optionLabel, optionTone } from "../values/options";
 import { parseText } from "../values/field_text";
 import type { EditConflict } from "./conflict";
@@ -66,9 +66,9 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
       const field = fieldOf(model, name);
       return [name, field ? parseText(field, text) : { value: text }] as const;
     });
-    const faults = parsedInputs.flatMap(([name, input]) => ("fault" in input ? [{ parameter: name, detail: input.fault }] : []));
-    if (faults.length) {
-      setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));
+    const errors = parsedInputs.flatMap(([name, input]) => ("error" in input ? [{ parameter: name, detail: input.error }] : []));
+    if (errors.length) {
+      setProblem(new Problem(0, { detail: errors[0]?.detail, errors }));
       return;
     }
     void perform(action, Object.fromEntries(parsedInputs.map(([name, input]) => [name, "value" in input ? input.value : null])));
@@ -103,7 +103,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
           <Button
             key={action.id}
             data-action={action.id}
-            {...(action === forward ? { look: "strong" } : {})}
+            {...(action === forward ? { variant: "strong" } : {})}
             {...(action.needs_approval ? { title: t("action.approval") } : {})}
             onClick={() => setOpenAction(action)}
           >
@@ -119,13 +119,13 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
         isCancelling={CANCEL_LABELS.includes(openAction?.label.toLowerCase() ?? "")}
         actions={
           openAction && (
-            <Button look="strong" onClick={() => submit(openAction)}>
+            <Button variant="strong" onClick={() => submit(openAction)}>
               {openAction.label}
             </Button>
           )
         }
       >
-        <Faults problem={problem} />
+        <FormErrors problem={problem} />
         {openAction && state && openAction.to && (
           <p>{t("action.moves", { field: state.label, now: stateLabelOf(state, record), to: optionLabel(state, openAction.to) })}</p>
         )}

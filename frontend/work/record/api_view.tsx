@@ -16,7 +16,7 @@ export function ApiView({ model, record }: { model: Model; record: Row }) {
       <pre class="code-box" tabIndex={0}>
         {call}
       </pre>
-      <CopyButton text={call} of={t("api.call")} />
+      <CopyButton text={call} name={t("api.call")} />
       <pre class="code-box" tabIndex={0}>
         {JSON.stringify(record, null, 2)}
       </pre>

@@ -86,7 +86,7 @@ function CommentEditor({ id, label, text, saveLabel, onText, onSave, onCancel }:
             <kbd>{t("comment.key")}</kbd>
           </Button>
           {onCancel && (
-            <Button tight look="plain" onClick={onCancel}>
+            <Button tight variant="plain" onClick={onCancel}>
               {tCommon("cancel")}
             </Button>
           )}
@@ -187,7 +187,7 @@ export function CommentItem({ meta, comment, isOwn, onChanged }: { meta: Meta; c
         onClose={() => setDeleting(false)}
         isCautious
         actions={
-          <Button look="risky" onClick={() => void remove()}>
+          <Button variant="risky" onClick={() => void remove()}>
             {t("comment.delete")}
           </Button>
         }

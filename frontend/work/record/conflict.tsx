@@ -39,7 +39,7 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
       isOpen
       onClose={onClose}
       actions={
-        <Button look="strong" onClick={decide}>
+        <Button variant="strong" onClick={decide}>
           {t("conflict.decide")}
         </Button>
       }

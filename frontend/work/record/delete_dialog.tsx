@@ -33,14 +33,14 @@ export function DeleteDialog({ meta, model, record, isRefused, onDelete, onClose
       onClose={onClose}
       actions={
         !isBlocked && (
-          <Button look="risky" busy={dependentsRequest.state === "loading" || (needsCascade && !cascade)} onClick={() => onDelete(cascade)}>
+          <Button variant="risky" busy={dependentsRequest.state === "loading" || (needsCascade && !cascade)} onClick={() => onDelete(cascade)}>
             {t("delete")}
           </Button>
         )
       }
     >
       <p>{t("delete.text")}</p>
-      <RequestResult of={dependentsRequest}>{(loadedDependents) => (loadedDependents.length > 0 ? <DependentList dependents={loadedDependents} /> : null)}</RequestResult>
+      <RequestResult request={dependentsRequest}>{(loadedDependents) => (loadedDependents.length > 0 ? <DependentList dependents={loadedDependents} /> : null)}</RequestResult>
       {isBlocked && <p class="notice">{t("delete.blocked")}</p>}
       {isRefused && !isBlocked && <p class="notice">{t("delete.hidden")}</p>}
       {needsCascade && (

@@ -1,7 +1,7 @@
 // The form that creates or changes a record. Input is stored as a draft until it is saved; errors are shown at the fields.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { Faults } from "../../shared/components/field";
+import { FormErrors } from "../../shared/components/field";
 import { registerShortcut } from "../../shared/shortcuts";
 import { Problem } from "../../shared/problem";
 import { runOrPropose, type Field, type Meta, type Model, type Row } from "../api";
@@ -99,7 +99,7 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
   };
   return (
     <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={base ? model.label : t("new", { model: model.label })} noValidate>
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       {draft.isRestored && isChanged && <p class="notice">{t("draft")}</p>}
       {base && denied ? (
         <Properties {...{ meta, model, fields, denied, problem, openFields }} record={base} texts={draft.texts} onOpen={openField} onText={setText} onKeep={draft.unset} />
@@ -108,11 +108,11 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
       )}
       {canSave && (!denied || isChanged || openFields.size > 0) && (
         <div class="row save-bar">
-          <Button type="submit" look="strong" busy={isBusy} disabled={base !== null && !isChanged}>
+          <Button type="submit" variant="strong" busy={isBusy} disabled={base !== null && !isChanged}>
             {t(base ? "save" : "create")}
           </Button>
           {(isChanged || openFields.size > 0) && (
-            <Button look="plain" onClick={() => (draft.drop(), setOpenFields(new Set()), setProblem(null))}>
+            <Button variant="plain" onClick={() => (draft.drop(), setOpenFields(new Set()), setProblem(null))}>
               {t("discard")}
             </Button>
           )}
@@ -125,7 +125,7 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
 
 /** The problem with the prefix added to the names of its fields. */
 function withPrefix(problem: Problem, prefix: string): Problem {
-  const errors = problem.faults.map(({ field, detail }) => ({ parameter: field && prefix + field, detail }));
+  const errors = problem.fieldErrors.map(({ field, detail }) => ({ parameter: field && prefix + field, detail }));
   return prefix ? new Problem(problem.status, { detail: problem.message, errors }, problem.retryAfterS) : problem;
 }
 
@@ -145,19 +145,19 @@ type ParsedInputs = { problem: Problem } | { values: Record<string, unknown> };
 
 function parseInputs(model: Model, base: Row | null, texts: Record<string, string>): ParsedInputs {
   const values: Record<string, unknown> = {};
-  const faults: { parameter: string; detail: string }[] = [];
+  const errors: { parameter: string; detail: string }[] = [];
   for (const [name, text] of Object.entries(texts)) {
     const field = fieldOf(model, name);
     if (field && differs(field, base, text)) {
       const parsedValue = parseText(field, text);
-      if ("fault" in parsedValue) {
-        faults.push({ parameter: name, detail: parsedValue.fault });
+      if ("error" in parsedValue) {
+        errors.push({ parameter: name, detail: parsedValue.error });
       } else {
         values[name] = parsedValue.value;
       }
     }
   }
-  return faults.length ? { problem: new Problem(0, { detail: faults[0]?.detail, errors: faults }) } : { values };
+  return errors.length ? { problem: new Problem(0, { detail: errors[0]?.detail, errors }) } : { values };
 }
 
 async function create(model: Model, values: Record<string, unknown>): Promise<SaveResult> {

@@ -29,7 +29,7 @@ export function FormFields({ meta, fields, base, texts, prefix = "", problem, on
   return (
     <div class="form">
       {fields.map((field) => {
-        const fault = problem?.faults.find((fault) => fault.field === prefix + field.name)?.detail;
+        const error = problem?.fieldErrors.find((error) => error.field === prefix + field.name)?.detail;
         if (field.readonly) {
           return <ReadOnlyField key={field.name} meta={meta} field={field} value={base?.[field.name]} />;
         }
@@ -47,7 +47,7 @@ export function FormFields({ meta, fields, base, texts, prefix = "", problem, on
             required={field.required && !(base === null && field.filled_from)}
             wide={field.kind === "longtext"}
             {...(help ? { help } : {})}
-            {...(fault ? { fault } : {})}
+            {...(error ? { error } : {})}
           >
             {(controlAttributes) => (
               <div class="row nowrap">

@@ -22,7 +22,7 @@ export function NewRecordDialog({ meta }: { meta: Meta }) {
   }
   const { model, name, onMade } = request;
   return (
-    <Dialog title={t("new", { model: model.label })} look="wide" isOpen onClose={close}>
+    <Dialog title={t("new", { model: model.label })} variant="wide" isOpen onClose={close}>
       {planId ? (
         <ProposedNotice planId={planId} />
       ) : (

@@ -100,7 +100,7 @@ interface PropertyProps extends Props {
 function Property({ meta, model, field, record, texts, openFields, problem, isLabelHidden, onOpen, onText, onKeep }: PropertyProps) {
   const value = record[field.name];
   const isOpen = !field.readonly && (openFields.has(field.name) || field.name in texts);
-  const fault = problem?.faults.find((fault) => fault.field === field.name)?.detail;
+  const error = problem?.fieldErrors.find((error) => error.field === field.name)?.detail;
   const isFilledMask = field.masked && value !== null && value !== undefined;
   const classes = ["prop", isLabelHidden && "wide", isOpen && "open"].filter(Boolean).join(" ");
   const label = (
@@ -115,7 +115,7 @@ function Property({ meta, model, field, record, texts, openFields, problem, isLa
   if (isOpen) {
     const text = texts[field.name] ?? (field.masked ? "" : valueToText(field, value));
     const help = isFilledMask ? tValues("masked.new") : field.help;
-    const describedBy = [help && `${field.name}-help`, fault && `${field.name}-fault`].filter(Boolean).join(" ") || undefined;
+    const describedBy = [help && `${field.name}-help`, error && `${field.name}-fault`].filter(Boolean).join(" ") || undefined;
     return (
       <div class={classes}>
         <label class="prop-name" for={field.name}>
@@ -125,7 +125,7 @@ function Property({ meta, model, field, record, texts, openFields, problem, isLa
           <div class="row nowrap">
             <Control
               {...{ meta, field, text }}
-              given={{ id: field.name, name: field.name, class: "input", required: field.required, "aria-invalid": fault ? true : undefined, "aria-describedby": describedBy }}
+              given={{ id: field.name, name: field.name, class: "input", required: field.required, "aria-invalid": error ? true : undefined, "aria-describedby": describedBy }}
               makes
               canBeEmpty={!field.required}
               onText={(newText) => onText(field.name, newText)}
@@ -141,9 +141,9 @@ function Property({ meta, model, field, record, texts, openFields, problem, isLa
               {help}
             </span>
           )}
-          {fault && (
+          {error && (
             <span class="fault" id={`${field.name}-fault`}>
-              {fault}
+              {error}
             </span>
           )}
         </div>

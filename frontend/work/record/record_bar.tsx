@@ -9,7 +9,7 @@ import { registerShortcut } from "../../shared/shortcuts";
 import { number, translator } from "../../shared/i18n";
 import type { Model, Row } from "../api";
 import { copyText } from "../list/curl";
-import { addressOfList, addressOfNeighbour, currentPosition, totalOf } from "../list/walk";
+import { addressOfList, addressOfNeighbour, currentPosition, totalOf } from "../list/list_position";
 import { addressOf } from "../models";
 import { FavouriteButton } from "../shell/favourite_button";
 import { editRecord } from "./edit_request";
@@ -56,16 +56,16 @@ export function RecordBar({ model, record, title, onDelete }: Props) {
         {position && (
           <>
             {total !== null && <span class="quiet record-place">{t("place", { n: number(position.index + 1), of: number(total) })}</span>}
-            <Button size="square tight" look="plain" aria-label={t("previous")} title={t("previous")} disabled={position.index === 0} onClick={() => void move(-1)}>
+            <Button size="square tight" variant="plain" aria-label={t("previous")} title={t("previous")} disabled={position.index === 0} onClick={() => void move(-1)}>
               <Icon name="chevron-up" />
             </Button>
-            <Button size="square tight" look="plain" aria-label={t("next")} title={t("next")} disabled={total !== null && position.index >= total - 1} onClick={() => void move(1)}>
+            <Button size="square tight" variant="plain" aria-label={t("next")} title={t("next")} disabled={total !== null && position.index >= total - 1} onClick={() => void move(1)}>
               <Icon name="chevron-down" />
             </Button>
           </>
         )}
         <FavouriteButton path={addressOf(model.name, record.id)} name={title} />
-        <Button size="square tight" look="plain" aria-label={t("link.copy")} title={t("link.copy")} onClick={copyLink}>
+        <Button size="square tight" variant="plain" aria-label={t("link.copy")} title={t("link.copy")} onClick={copyLink}>
           <Icon name="link" />
         </Button>
         <Menu

@@ -5,7 +5,7 @@ import { useRequest } from "../../shared/request";
 import { type Tab, Tabs } from "../../shared/components/tabs";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { canList, mayRun, modelOf, nounOf, partsOf } from "../models";
-import { filterOf, RelatedRecords, type Relation } from "./parts";
+import { filterOf, RelatedRecords, type Relation } from "./child_records";
 import { translator } from "../../shared/i18n";
 
 const t = translator("record");

@@ -41,7 +41,7 @@ function FoldedText({ text, isChanged }: { text: string; isChanged: boolean }) {
   return (
     <>
       <UntrustedText text={text.slice(0, foldStart)} />{" "}
-      <Button tight look="plain" aria-expanded={false} onClick={() => setOpen(true)}>
+      <Button tight variant="plain" aria-expanded={false} onClick={() => setOpen(true)}>
         {invisibleCount ? `${label}, ${t("fold.unseen", { n: number(invisibleCount) })}` : label}
       </Button>{" "}
       <UntrustedText text={text.slice(foldEnd)} />

@@ -78,7 +78,7 @@ export function Timeline({ meta, model, id, revision, planId, onlyComments, onLo
   return (
     <>
       <NewComment {...{ meta, model, id }} onWritten={timelineRequest.reload} />
-      <RequestResult of={timelineRequest}>
+      <RequestResult request={timelineRequest}>
         {({ entries, comments, me }) => {
           const shownFilters = FILTERS.filter((filter) => filter === "all" || count(filter, entries, plans, comments.length) > 0);
           const eventItems = shownOf(filter, entries).map((entry, index) => ({

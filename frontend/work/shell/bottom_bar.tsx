@@ -8,7 +8,7 @@ import { businessModels } from "../models";
 import { isOpen } from "../palette/entries";
 import { APPROVALS } from "./navigation";
 import { WaitingBadge } from "./sidebar";
-import { isSheet } from "./state";
+import { isSheet } from "./sidebar_state";
 
 const t = translator("work");
 const LAST_MODEL_KEY = "countersign-last-model";

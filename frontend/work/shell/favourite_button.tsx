@@ -2,7 +2,7 @@
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { translator } from "../../shared/i18n";
-import { isNarrow } from "../narrow";
+import { isNarrow } from "../screen_size";
 import { favourites, toggleFavourite } from "./favourites";
 
 const t = translator("work");
@@ -15,7 +15,7 @@ export function FavouriteButton({ path, name }: { path: string; name: string }) 
   const isOne = favourites.value.some((favourite) => favourite.path === path);
   const label = t("favourite");
   return (
-    <Button size="square tight" look="plain" aria-label={label} title={t(isOne ? "favourite.remove" : "favourite.add")} aria-pressed={isOne} onClick={() => void toggleFavourite(path, name)}>
+    <Button size="square tight" variant="plain" aria-label={label} title={t(isOne ? "favourite.remove" : "favourite.add")} aria-pressed={isOne} onClick={() => void toggleFavourite(path, name)}>
       <Icon name="star" />
     </Button>
   );

@@ -12,7 +12,7 @@ import { currentUser } from "../current_user";
 import { isOpen } from "../palette/entries";
 import { BottomBar } from "./bottom_bar";
 import { Sidebar } from "./sidebar";
-import { isRail, isSheet, toggleRail } from "./state";
+import { isRail, isSheet, toggleRail } from "./sidebar_state";
 import "./shell.css";
 
 const tCommon = translator("common");

@@ -15,7 +15,7 @@ import { Avatar } from "../values/avatar";
 import { automationGroup, favouriteGroups, firstEntries, isAt, lastEntries, moduleGroups, type NavigationEntry, type NavigationGroup } from "./navigation";
 import { loadFavourites } from "./favourites";
 import { loadRecordCounts } from "./record_counts";
-import { closedGroups, isRail, toggleGroup, toggleRail } from "./state";
+import { closedGroups, isRail, toggleGroup, toggleRail } from "./sidebar_state";
 
 const tCommon = translator("common");
 const t = translator("work");

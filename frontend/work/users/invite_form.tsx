@@ -1,7 +1,7 @@
 // The form for a new person: user name and role; then the link to set a password. The input stays in the tab until it is sent.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button, CopyButton } from "../../shared/components/button";
-import { Faults, SelectField, TextField } from "../../shared/components/field";
+import { FormErrors, SelectField, TextField } from "../../shared/components/field";
 import { Problem } from "../../shared/problem";
 import { type Row, run } from "../api";
 import { useDraft } from "../record/draft";
@@ -60,7 +60,7 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
   );
   return (
     <form class="stack" onSubmit={(event) => void submit(event)}>
-      <Faults problem={problem} />
+      <FormErrors problem={problem} />
       {field("username", true)}
       {field("name")}
       {field("email")}
@@ -72,7 +72,7 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
         options={[["", t("role.none")], ...roles.map((role) => [role.id, String(role["title"])] as const)]}
       />
       <div class="row">
-        <Button type="submit" look="strong" busy={isBusy}>
+        <Button type="submit" variant="strong" busy={isBusy}>
           {t("invite.do")}
         </Button>
         <Button onClick={() => (draft.drop(), onClose())}>{tCommon("cancel")}</Button>
@@ -106,7 +106,7 @@ export function InviteLink({ name, link, onDone }: { name: string; link: string;
       <p>{t("link.once")}</p>
       <div class="row">
         <code class="secret">{link}</code>
-        <CopyButton text={link} of={t("link")} />
+        <CopyButton text={link} name={t("link")} />
       </div>
       <div class="row">
         <Button onClick={onDone}>{t("done")}</Button>

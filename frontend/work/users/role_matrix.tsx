@@ -56,7 +56,7 @@ function Matrix({ meta, role }: { meta: Meta; role: Row }) {
   const title = String(role["title"]);
   return (
     <Widget title={title} link={{ href: `/models/grant?filter=${encodeURIComponent(JSON.stringify(filter))}`, label: t("grants") }}>
-      <RequestResult of={grantRequest}>
+      <RequestResult request={grantRequest}>
         {(grants) => (
           <div class="mini-wrap" tabIndex={0} role="group" aria-label={title}>
             <table class="mini matrix">

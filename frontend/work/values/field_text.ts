@@ -5,7 +5,7 @@ import { translator } from "../../shared/i18n";
 
 const t = translator("values");
 
-export type ParsedValue = { value: unknown } | { fault: string };
+export type ParsedValue = { value: unknown } | { error: string };
 
 /** The value as text for a control; "" for an empty value. */
 export function valueToText(field: Field, value: unknown): string {
@@ -23,12 +23,12 @@ export function parseText(field: Field, text: string): ParsedValue {
   switch (field.kind) {
     case "money": {
       const value = parseMoney(text);
-      return value === null ? { fault: t("money.fault", { label: field.label }) } : { value };
+      return value === null ? { error: t("money.fault", { label: field.label }) } : { value };
     }
     case "number": {
       const value = Number(text);
       const isWhole = /^-?\d+$/.test(text.trim()) && Number.isSafeInteger(value);
-      return isWhole ? { value } : { fault: t("number.fault", { label: field.label }) };
+      return isWhole ? { value } : { error: t("number.fault", { label: field.label }) };
     }
     case "bool":
       return { value: text === "true" };

@@ -129,7 +129,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
         onBlur={() => setText(null)}
       />
       {id && (
-        <Button tight look="plain" aria-label={`${t("ref.clear")}: ${given["aria-label"] ?? given.name}`} onClick={() => onChoose("")}>
+        <Button tight variant="plain" aria-label={`${t("ref.clear")}: ${given["aria-label"] ?? given.name}`} onClick={() => onChoose("")}>
           ×
         </Button>
       )}

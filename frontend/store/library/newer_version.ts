@@ -2,10 +2,9 @@
 import type { Schemas } from "../api";
 
 export type NewerVersion = NonNullable<Schemas["Owned"]["update"]> & {
-  /** The downloaded version. */
-  had: string;
+  downloadedVersion: string;
 };
 
 export function updateOf(product: Schemas["Owned"]): NewerVersion | undefined {
-  return product.update ? { ...product.update, had: product.installed_version ?? "" } : undefined;
+  return product.update ? { ...product.update, downloadedVersion: product.installed_version ?? "" } : undefined;
 }

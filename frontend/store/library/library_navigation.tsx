@@ -8,7 +8,7 @@ import type { Schemas } from "../api";
 import { SideNav, type SidePlace } from "../side_nav";
 import { CollectionDialog } from "./collection_dialog";
 import { collections } from "./library_state";
-import { updateOf } from "./update_of";
+import { updateOf } from "./newer_version";
 
 const tLibrary = translator("library");
 const t = translator("store");
@@ -21,7 +21,7 @@ export const KINDS = ["game", "app", "tool"] as const;
 const SHOWN_ON_PHONES = 3;
 const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app-window", tool: "wrench" };
 
-export function Places({ products }: { products: readonly OwnedProduct[] }) {
+export function LibraryNavigation({ products }: { products: readonly OwnedProduct[] }) {
   const [isNaming, setNaming] = useState(false);
   const { main, ofCollections, more: otherCollections } = placesOf(products);
   const otherPlaces = [...main.slice(SHOWN_ON_PHONES), ...ofCollections, ...otherCollections];

@@ -13,7 +13,7 @@ import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { addressOf, mayRun, nounOf, titleOf, defaultColumns, workflowField } from "../models";
 import { daysUntil, dueField, openStates, today } from "../home/own_records";
 import { defaultOrder } from "../list/query";
-import { isNarrow } from "../narrow";
+import { isNarrow } from "../screen_size";
 import { cacheRecords } from "../referenced_records";
 import { optionLabel } from "../values/options";
 import { Value } from "../values/value";
@@ -71,7 +71,7 @@ export function RelatedRecords({ meta, relation, revision, onChanged }: Props) {
   };
   return (
     <div class="stack tight part">
-      <RequestResult of={rowsRequest}>
+      <RequestResult request={rowsRequest}>
         {(rows) => (
           <>
             {rows.length === 0 && <p class="quiet">{t("part.none")}</p>}
@@ -93,7 +93,7 @@ export function RelatedRecords({ meta, relation, revision, onChanged }: Props) {
           </Button>
         )}
         {rowCount > 0 && rowCount <= MAX_ROWS && (
-          <LinkButton tight look="plain" href={listAddress}>
+          <LinkButton tight variant="plain" href={listAddress}>
             {t("part.open")}
           </LinkButton>
         )}

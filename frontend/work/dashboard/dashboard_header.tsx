@@ -10,7 +10,7 @@ import { go, query, setQuery } from "../../shared/router";
 import { type Field, type Meta, type Model, run, type Row } from "../api";
 import { ownedModels } from "../home/own_records";
 import { modelOf, titleOf } from "../models";
-import { isNarrow } from "../narrow";
+import { isNarrow } from "../screen_size";
 import { Popover } from "../popover";
 import { PERIODS, type Period } from "./periods";
 import type { SavedDashboard } from "./saved_dashboards";
@@ -33,7 +33,7 @@ export function BoardSelect({ boards, savedDashboards, currentBoard }: { boards:
     go(addressWith({ [key]: id }));
   };
   return (
-    <SelectButton look="of-board">
+    <SelectButton variant="of-board">
       <select aria-label={t("title")} value={currentBoard} onChange={(event) => open(event.currentTarget.value)}>
         {boards.map((shownBoard) => (
           <option key={shownBoard.name} value={`board=${shownBoard.name}`}>
@@ -78,7 +78,7 @@ export function Choices({ meta, models, name, period, children }: ChoicesProps) 
   const box = useRef<HTMLDivElement>(null);
   const owner = <OwnerSelect {...{ meta, models }} />;
   const days = name === "custom" && <Days period={period} />;
-  const link = <CopyButton text={location.href} of={t("link.of")} label={t("link")} />;
+  const link = <CopyButton text={location.href} name={t("link.of")} label={t("link")} />;
   if (models.length === 0) {
     return <>{children}</>;
   }
@@ -96,7 +96,7 @@ export function Choices({ meta, models, name, period, children }: ChoicesProps) 
     );
   }
   const opener = (
-    <Button size="square" look="plain" id="board-more" aria-label={t("more")} title={t("more")} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+    <Button size="square" variant="plain" id="board-more" aria-label={t("more")} title={t("more")} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
       <Icon name="ellipsis" />
     </Button>
   );
@@ -159,9 +159,9 @@ function OwnerSelect({ meta, models }: { meta: Meta; models: readonly Model[] })
 }
 
 /** A select that looks like the other buttons of the head, with its arrow. */
-function SelectButton({ icon, look = "", children }: { icon?: IconName; look?: string; children: ComponentChildren }) {
+function SelectButton({ icon, variant = "", children }: { icon?: IconName; variant?: string; children: ComponentChildren }) {
   return (
-    <span class={`select-button ${look}`}>
+    <span class={`select-button ${variant}`}>
       {icon && <Icon name={icon} size="s" />}
       {children}
       <Icon name="chevron-down" size="s" />

@@ -6,13 +6,13 @@ import { translator } from "../../shared/i18n";
 
 const t = translator("store");
 
-interface Place {
+interface NavigationLink {
   address: string;
   label: string;
   icon: IconName;
 }
 
-export const PLACES: readonly Place[] = [
+export const LINKS: readonly NavigationLink[] = [
   { address: "/", label: t("discover"), icon: "compass" },
   { address: "/browse", label: t("browse"), icon: "layout-grid" },
   { address: "/library", label: t("library"), icon: "library" },
@@ -20,7 +20,7 @@ export const PLACES: readonly Place[] = [
 ];
 
 /** The value of `aria-current` for a link to this address. */
-export function currentIf(address: string): "page" | undefined {
+export function ariaCurrent(address: string): "page" | undefined {
   return path.value === address ? "page" : undefined;
 }
 
