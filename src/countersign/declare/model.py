@@ -107,10 +107,10 @@ class Declared:
         Raises:
             DeclarationError: the model has no field with this name.
         """
-        found = self.fields.get(name)
-        if found is None:
+        field = self.fields.get(name)
+        if field is None:
             raise DeclarationError(f"{self.source}: {self.name} has no field {name!r}: declare it or correct the name")
-        return found
+        return field
 
 
 class Model:
@@ -246,14 +246,14 @@ def sources(field: Field) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def indirect_sources(model: Declared, name: str) -> frozenset[str]:
     """Return the fields of the model from which a computed field is derived, directly or indirectly."""
-    found: set[str] = set()
+    all_sources: set[str] = set()
     left = list(sources(model.fields[name]))
     while left:
         source = left.pop()
-        if source not in found:
-            found.add(source)
+        if source not in all_sources:
+            all_sources.add(source)
             left += sources(model.fields[source])
-    return frozenset(found)
+    return frozenset(all_sources)
 
 
 def _stored(value: object) -> Stored:
@@ -271,10 +271,10 @@ def _order(model: Declared) -> tuple[tuple[str, Callable[..., object], tuple[str
         for name, field in model.fields.items()
         if field.computed is not None
     }
-    found: list[tuple[str, Callable[..., object], tuple[str, ...]]] = []
+    functions: list[tuple[str, Callable[..., object], tuple[str, ...]]] = []
     while left:
         ready = [name for name, (_, needed) in left.items() if not any(source in left for source in needed)]
         for name in ready or list(left):
             function, needed = left.pop(name)
-            found.append((name, function, needed))
-    return tuple(found)
+            functions.append((name, function, needed))
+    return tuple(functions)

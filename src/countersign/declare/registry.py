@@ -103,15 +103,15 @@ def models_of(modules: Iterable[Module]) -> dict[str, Declared]:
     Raises:
         DeclarationError: two models have the same name.
     """
-    found: dict[str, Declared] = {}
+    models: dict[str, Declared] = {}
     for module in modules:
         for model in (model.declared for model in module.models):
-            if model.name in found:
-                other = found[model.name].source
+            if model.name in models:
+                other = models[model.name].source
                 text = f"{model.source}: {model.name}: this model is also declared in {other}: rename one"
                 raise DeclarationError(text)
-            found[model.name] = model
-    return found
+            models[model.name] = model
+    return models
 
 
 def sum_source(models: Mapping[str, Declared], parent: Declared, field: Field) -> tuple[Declared, str, str]:
@@ -203,8 +203,8 @@ class Registry:
     @cached_property
     def labels(self) -> frozenset[str]:
         """Return the labels that placeholder tokens may have."""
-        found = {field.personal for model in self.models.values() for field in model.fields.values()}
-        return frozenset({label for label in found if label}) | {LITERAL}
+        labels = {field.personal for model in self.models.values() for field in model.fields.values()}
+        return frozenset({label for label in labels if label}) | {LITERAL}
 
     @cached_property
     def long_labels(self) -> frozenset[str]:
@@ -215,23 +215,23 @@ class Registry:
     @cached_property
     def referrers(self) -> Mapping[str, tuple[Referrer, ...]]:
         """Map the name of each model to the ref fields that refer to the model."""
-        found: dict[str, list[Referrer]] = {name: [] for name in self.models}
+        referrers: dict[str, list[Referrer]] = {name: [] for name in self.models}
         for model in self.models.values():
             for field in model.fields.values():
                 if isinstance(field, Ref):
-                    found[field.target].append(Referrer(model, field))
-        return {name: tuple(value) for name, value in found.items()}
+                    referrers[field.target].append(Referrer(model, field))
+        return {name: tuple(value) for name, value in referrers.items()}
 
     @cached_property
     def totals(self) -> Mapping[str, tuple[Total, ...]]:
         """Map the name of each child model to the totals that sum a field of that model."""
-        found: dict[str, list[Total]] = {name: [] for name in self.models}
+        totals: dict[str, list[Total]] = {name: [] for name in self.models}
         for parent in self.models.values():
             for field in parent.fields.values():
                 if field.sum_of is not None:
                     child, by, of = sum_source(self.models, parent, field)
-                    found[child.name].append(Total(parent, field.name, child, by, of))
-        return {name: tuple(value) for name, value in found.items()}
+                    totals[child.name].append(Total(parent, field.name, child, by, of))
+        return {name: tuple(value) for name, value in totals.items()}
 
     def is_part(self, model: Declared, ref: Ref) -> bool:
         """Return whether a record of the model is a part of the record that this ref refers to.
@@ -244,7 +244,7 @@ class Registry:
 
 
 def _by_name(roles: Iterable[Role]) -> dict[str, tuple[Role, ...]]:
-    found: dict[str, tuple[Role, ...]] = {}
+    roles_by_name: dict[str, tuple[Role, ...]] = {}
     for role in roles:
-        found[role.name] = (*found.get(role.name, ()), role)
-    return found
+        roles_by_name[role.name] = (*roles_by_name.get(role.name, ()), role)
+    return roles_by_name

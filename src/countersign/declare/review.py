@@ -158,11 +158,11 @@ def _of_item(model: str, item: FieldText | Comment, fields: Collection[str]) -> 
     if item.call.word == "Workflow":
         return None
     label = str(dict(item.call.options).get("personal") or "")
-    found = MappedColumn(model, item.name, label, item.comment, is_text=_is_text(item), field=item)
+    column = MappedColumn(model, item.name, label, item.comment, is_text=_is_text(item), field=item)
     if item.comment.startswith(LOOK):
-        return replace(found, reason=item.comment.removeprefix(LOOK))
+        return replace(column, reason=item.comment.removeprefix(LOOK))
     note = _note_of(item.comment)
-    return replace(found, state="guessed") if note is None else replace(found, reason="", state="decided", note=note)
+    return replace(column, state="guessed") if note is None else replace(column, reason="", state="decided", note=note)
 
 
 def _left_out(model: str, text: str, fields: Collection[str]) -> MappedColumn:
@@ -171,20 +171,20 @@ def _left_out(model: str, text: str, fields: Collection[str]) -> MappedColumn:
     if reason.startswith(LOOK):
         return MappedColumn(model, name, "", reason.removeprefix(LOOK), is_left_out=True, is_text=False)
     why, _, line = reason.partition(_WAS)
-    found = MappedColumn(model, name, "", why, is_left_out=True, is_text=False, state="guessed")
+    column = MappedColumn(model, name, "", why, is_left_out=True, is_text=False, state="guessed")
     if not re.match(rf"{_HIDDEN}(?=$|[:,])", why):
-        return found
+        return column
     detail = why.removeprefix(_HIDDEN)
     note = _note_of(detail.removeprefix(", "))
-    found = replace(found, reason=detail.removeprefix(": "), state="decided")
+    column = replace(column, reason=detail.removeprefix(": "), state="decided")
     if note is not None:
-        found = replace(found, reason="", note=note)
+        column = replace(column, reason="", note=note)
     field = _former_field(line)
     if field is None:
-        return found
+        return column
     label = str(dict(field.call.options).get("personal") or "")
     name = f'"{field.name}"' if field.name in fields else field.name
-    return replace(found, name=name, label=label, is_text=_is_text(field), field=field)
+    return replace(column, name=name, label=label, is_text=_is_text(field), field=field)
 
 
 def _is_text(field: FieldText) -> bool:
@@ -207,10 +207,10 @@ def _former_field(line: str) -> FieldText | None:
     if not line:
         return None
     try:
-        found = read(f'class Former(Model):\n    {line}\n\nmodule = Module("former", version="1")\n')
+        former_module = read(f'class Former(Model):\n    {line}\n\nmodule = Module("former", version="1")\n')
     except TextError:
         return None
-    fields = [each for model in found.models for each in model.body if isinstance(each, FieldText)]
+    fields = [each for model in former_module.models for each in model.body if isinstance(each, FieldText)]
     # A character of the name of its column was replaced. One of its comment does not matter.
     return fields[0] if len(fields) == 1 and "\ufffd" not in source_line(fields[0]) else None
 
@@ -224,8 +224,8 @@ def decided(
     body = tuple(
         _decided_model(each, decisions, given_note) if isinstance(each, ModelText) else each for each in module.body
     )
-    found = replace(module, body=body)
-    return replace(found, summary=_with_count(module.summary, len(undecided_columns(found))))
+    new_module = replace(module, body=body)
+    return replace(new_module, summary=_with_count(module.summary, len(undecided_columns(new_module))))
 
 
 def _with_count(summary: str, count: int) -> str:

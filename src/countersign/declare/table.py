@@ -18,20 +18,20 @@ def relation_names(relation: str) -> tuple[str, ...]:
     Raises:
         ValueError: the text is not a relation.
     """
-    found: list[str] = []
+    names: list[str] = []
     position = 0
     while True:
         match = _NAME.match(relation, position)
         if match is None:
             raise ValueError("it is not a table, or a schema and a table")
-        found.append(match[2] if match[1] is None else match[1].replace('""', '"'))
+        names.append(match[2] if match[1] is None else match[1].replace('""', '"'))
         position = match.end()
         if position == len(relation):
             break
-        if relation[position] != "." or len(found) == 2:
+        if relation[position] != "." or len(names) == 2:
             raise ValueError("it is not a table, or a schema and a table")
         position += 1
-    return tuple(found)
+    return tuple(names)
 
 
 def relation_of(*names: str) -> str:

@@ -553,14 +553,14 @@ def _call(node: ast.Call) -> Call:
 
 
 def _options(keywords: Sequence[ast.keyword]) -> tuple[tuple[str, Value], ...]:
-    found: list[tuple[str, Value]] = []
+    options: list[tuple[str, Value]] = []
     for option in keywords:
         if option.arg is None:
             raise TextError("write each option by its name", option.lineno)
-        if option.arg in (name for name, _ in found):
+        if option.arg in (name for name, _ in options):
             raise TextError(f"{option.arg} is given twice: remove one", option.lineno)
-        found.append((option.arg, _value(option.value)))
-    return tuple(found)
+        options.append((option.arg, _value(option.value)))
+    return tuple(options)
 
 
 def _value(node: ast.expr) -> Value:

@@ -174,13 +174,13 @@ async def decide(run: Run, model: str, body: Body) -> object:
 
 
 def _result(run: Run, files: Iterable[_ModuleFile], place: str) -> DecisionResult:
-    found = _data_map(run, files)
-    field = next(each for model in found.models for each in model.fields if each.field == place)
+    data_map = _data_map(run, files)
+    field = next(each for model in data_map.models for each in model.fields if each.field == place)
     is_in_effect = field.agents_see == field.after_restart
     return DecisionResult(
         field,
-        found.undecided,
-        found.decided,
+        data_map.undecided,
+        data_map.decided,
         "now" if is_in_effect else "after_restart",
         None if is_in_effect else EFFECT,
     )

@@ -40,26 +40,26 @@ def load(name: str) -> ModuleFile:
     path = Path(name)
     content = _read(path)
     try:
-        found = text.read(content, name)
+        module_text = text.read(content, name)
     except TextError as error:
         raise _unreadable(f"{name}: {error}", "Correct the file.") from error
     try:
-        models = adopted_models(found, name)
+        models = adopted_models(module_text, name)
     except DeclarationError as error:
         raise _unreadable(str(error), "Correct the file.") from error
     if not models:
         why = f"{name} has no model with a table of an existing database"
         raise _unreadable(why, "Write one with `countersign connect URL`.")
-    return ModuleFile(path, content, found, models)
+    return ModuleFile(path, content, module_text, models)
 
 
-def adopted_models(found: ModuleText, name: str) -> Mapping[str, Declared]:
+def adopted_models(module_text: ModuleText, name: str) -> Mapping[str, Declared]:
     """Return the models with a table of a module text, all of whose rules are checked.
 
     Raises:
         DeclarationError: a rule is violated.
     """
-    module = text.build(found, name)
+    module = text.build(module_text, name)
     try:
         registry = Registry((base_models.MODULE, module))
     except DeclarationError:

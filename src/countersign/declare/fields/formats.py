@@ -135,13 +135,13 @@ def phone(text: str) -> str:
         BadValue: the text contains other characters, or does not have 3 to 15 digits.
     """
     text = text.strip()
-    found = _PHONE.fullmatch(text.replace("(0)", "") if text.startswith(("+", "00")) else text)
-    number = "" if found is None else _SEPARATORS.sub("", found["number"])
+    match = _PHONE.fullmatch(text.replace("(0)", "") if text.startswith(("+", "00")) else text)
+    number = "" if match is None else _SEPARATORS.sub("", match["number"])
     if number.startswith("00"):
         number = f"+{number[2:]}"
-    if found is None or not 3 <= len(number.lstrip("+")) <= 15:
+    if match is None or not 3 <= len(number.lstrip("+")) <= 15:
         raise BadValue("must be a telephone number of 3 to 15 digits like +49 30 1234567")
-    return number if found["extension"] is None else f"{number};ext={found['extension']}"
+    return number if match["extension"] is None else f"{number};ext={match['extension']}"
 
 
 def url(text: str) -> str:
@@ -152,11 +152,11 @@ def url(text: str) -> str:
     """
     text = text.strip()
     whole = text if _SCHEME.match(text) else f"https://{text.removeprefix('//')}"
-    found = None if len(whole) > MAX_URL or _is_invisible(whole) else _URL.fullmatch(whole)
-    host, port = ("", "") if found is None else (_lowered(found["host"]), found["port"] or "")
-    if found is None or int(port[1:] or 0) > MAX_PORT or not _is_address(host, needs_dot=whole != text):
+    match = None if len(whole) > MAX_URL or _is_invisible(whole) else _URL.fullmatch(whole)
+    host, port = ("", "") if match is None else (_lowered(match["host"]), match["port"] or "")
+    if match is None or int(port[1:] or 0) > MAX_PORT or not _is_address(host, needs_dot=whole != text):
         raise BadValue("must be a web address like https://example.com, with the scheme https or http")
-    return f"{found['scheme'].lower()}://{host}{port}{found['rest']}"
+    return f"{match['scheme'].lower()}://{host}{port}{match['rest']}"
 
 
 def _is_address(host: str, *, needs_dot: bool) -> bool:
@@ -217,10 +217,10 @@ def reference(text: str) -> str:
         # Remove these characters first, so that NFKC can compose the characters around them.
         text = "".join(character for character in _IGNORABLE.sub("", text) if unicodedata.category(character) != "Cf")
         text = _DASHES.sub("-", unicodedata.normalize("NFKC", text))
-    found = _SPACES.sub(" ", text).strip()
-    if not found:
+    plain_text = _SPACES.sub(" ", text).strip()
+    if not plain_text:
         raise BadValue("must not be blank; give null where there is no reference")
-    return found
+    return plain_text
 
 
 FORMATS: Mapping[Format, Callable[[str], str]] = {

@@ -87,10 +87,10 @@ class Date(Field):
 
     def read_cell(self, cell: str, notation: Notation) -> object:
         """Convert a date in the notation's order to YYYY-MM-DD. Other text is returned unchanged."""
-        found = _DATE_PARTS.fullmatch(cell)
-        if found is None or _DATE.fullmatch(cell):
+        date_parts = _DATE_PARTS.fullmatch(cell)
+        if date_parts is None or _DATE.fullmatch(cell):
             return cell
-        parts = dict(zip(notation.date_order, found.groups(), strict=True))
+        parts = dict(zip(notation.date_order, date_parts.groups(), strict=True))
         if len(parts["y"]) != 4 or max(len(parts["m"]), len(parts["d"])) > 2:
             return cell
         return f"{parts['y']}-{parts['m']:>02}-{parts['d']:>02}"

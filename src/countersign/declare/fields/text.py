@@ -23,9 +23,9 @@ def plain(text: str) -> str:
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    found = _CONTROL.search(text)
-    if found is not None:
-        raise BadValue(f"must not contain the control character U+{ord(found[0]):04X}")
+    control_character = _CONTROL.search(text)
+    if control_character is not None:
+        raise BadValue(f"must not contain the control character U+{ord(control_character[0]):04X}")
     if not text.isascii():
         try:
             text.encode()

@@ -74,14 +74,14 @@ def computed_fields_acyclic(declarations: Declarations) -> Iterator[str]:
 
 
 def _all_sources(declarations: Declarations, model: Declared, field: Field) -> set[FieldPath]:
-    found: set[FieldPath] = set()
+    paths: set[FieldPath] = set()
     left = _sources(model, field)
     while left:
         path = left.pop()
-        if path not in found:
-            found.add(path)
+        if path not in paths:
+            paths.add(path)
             left += _sources(declarations.models[path[0]], _field(declarations, path))
-    return found
+    return paths
 
 
 def _sources(model: Declared, field: Field) -> list[FieldPath]:

@@ -83,14 +83,14 @@ def needs_acyclic(declarations: Declarations) -> Iterator[str]:
 
 
 def _all_needs(needs: Mapping[str, tuple[str, ...]], module: Module) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     left = list(module.needs)
     while left:
         name = left.pop()
-        if name not in found and name != BASE:
-            found.add(name)
+        if name not in names and name != BASE:
+            names.add(name)
             left += needs.get(name, ())
-    return found
+    return names
 
 
 MAX_LENGTH = 40

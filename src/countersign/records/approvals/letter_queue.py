@@ -59,9 +59,9 @@ class LetterQueue:
         later."""
         log = telemetry.logger("letters")
         try:
-            found = await letter()
-            if found is not None:
-                await mail.send(*found)
+            message = await letter()
+            if message is not None:
+                await mail.send(*message)
         except BadAddress:
             log.warning("invalid e-mail address", user_id=email_lease.user_id)
         except Refused as refused:

@@ -353,8 +353,8 @@ async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence
     if view.model.table is not None:
         record_reader = run.engine.reading(run.caller, view)
         query = queries.Query(filter=(queries.Condition("id", "in", list(record_ids)),))
-        found = await run.read_all(record_reader, select.page(record_reader, rows, query))
-        return {row[0] for row in found} >= set(record_ids)
+        visible_rows = await run.read_all(record_reader, select.page(record_reader, rows, query))
+        return {row[0] for row in visible_rows} >= set(record_ids)
     for start in range(0, len(record_ids), _IDS_AT_ONCE):
         parameters = Parameters()
         places = ", ".join(parameters.put(record_id) for record_id in record_ids[start : start + _IDS_AT_ONCE])

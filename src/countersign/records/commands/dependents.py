@@ -170,8 +170,8 @@ class _Search:
             f'SELECT t.id, t.revision, t."{field}" FROM "{name}" AS t WHERE {" AND ".join(tests)} '
             f"ORDER BY t.id LIMIT {parameters.put(self._limit + 1 - len(self._links))}{self._lock}"
         )
-        found = await self._run.transaction.fetch(text, *parameters.values)
-        return [Reference((name, row[0]), field, (target, row[2]), row[1], on_delete) for row in found]
+        reference_rows = await self._run.transaction.fetch(text, *parameters.values)
+        return [Reference((name, row[0]), field, (target, row[2]), row[1], on_delete) for row in reference_rows]
 
     def _seen_rows(self, referrer: Referrer) -> Rows:
         """Return the rows of a model whose refs are followed. They are empty if the view does not show the ref."""

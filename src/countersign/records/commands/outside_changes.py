@@ -63,13 +63,13 @@ async def _between(
 ) -> list[OutsideChange | None]:
     keys = await _keys(run, [copy for _, changes in entries for pair in changes.values() for copy in pair])
     known: dict[str, _Known] = {}
-    found: list[OutsideChange | None] = []
+    outside_changes: list[OutsideChange | None] = []
     for at, changes in entries:
         pairs = {name: (known[name].copy, pair[0]) for name, pair in changes.items() if name in known}
         gap = {name: list(pair) for name, pair in pairs.items() if _is_other(run, model, name, pair, keys)}
-        found.append(_outside_change(known, at, gap))
+        outside_changes.append(_outside_change(known, at, gap))
         known |= {name: _Known(pair[1], at) for name, pair in changes.items()}
-    return found
+    return outside_changes
 
 
 def _outside_change(known: Mapping[str, _Known], at: Instant, gap: Changes) -> OutsideChange | None:
