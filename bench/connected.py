@@ -267,10 +267,10 @@ def introspect(bench: Bench, database: str) -> None:
     engine = sqlite if database == "sqlite" else postgres
 
     async def draft_text() -> str:
-        found = await (sqlite.read(url) if database == "sqlite" else postgres.read(url, []))
-        samples = await engine.samples(url, found.relations, 200)
+        schema = await (sqlite.read(url) if database == "sqlite" else postgres.read(url, []))
+        samples = await engine.samples(url, schema.relations, 200)
         origin = f"{database}://db.example.com/wide"
-        return text.write(draft.draft(found, samples, name="wide", origin=origin, tables=(), reserved=()).text)
+        return text.write(draft.draft(schema, samples, name="wide", origin=origin, tables=(), reserved=()).text)
 
     async def start(config: Wanted) -> None:
         async with app.opened(settings(config), "http://bench", is_loopback=True):

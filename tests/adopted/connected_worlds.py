@@ -510,21 +510,21 @@ async def compare(
                 world.writer.step()
         with clock.fixed(now):
             await asking.ask(asked, f"request {number}")
-    found = asking.found
-    found.tokens = len(renaming.pairs)
-    if found.tokens >= MANY_TOKENS and abs(renaming.kinship()) > MOST_KINSHIP:
-        raise ResponsesDiffer(f"the numbers of {found.tokens} tokens follow each other: {renaming.kinship():.2f}")
-    return found
+    counts = asking.counts
+    counts.tokens = len(renaming.pairs)
+    if counts.tokens >= MANY_TOKENS and abs(renaming.kinship()) > MOST_KINSHIP:
+        raise ResponsesDiffer(f"the numbers of {counts.tokens} tokens follow each other: {renaming.kinship():.2f}")
+    return counts
 
 
 async def _learn_ids(worlds: tuple[OpenWorld, OpenWorld], requests: ConnectedRequests) -> None:
     """Read the ids of all records of both worlds, also of those that the caller does not see."""
     for model in MODELS:
-        found: dict[str, None] = {}
+        ids: dict[str, None] = {}
         for world in worlds:
             listed = await world.call("everything", f"/api/{model}/list", {})
-            found |= dict.fromkeys(_ids(listed))
-        requests.known.ids[model] = [*found, "0" * 24, "x"]
+            ids |= dict.fromkeys(_ids(listed))
+        requests.known.ids[model] = [*ids, "0" * 24, "x"]
 
 
 def _ids(listed: httpx.Response) -> Iterator[str]:

@@ -216,9 +216,9 @@ class Shop:
         with psycopg.connect(self.url.replace(f"reader_{name}@", "postgres@")) as connection:
             connection.execute("SET LOCAL enable_seqscan = off")
             prepared = f"PREPARE found AS {statement}; EXPLAIN EXECUTE found ({', '.join(map(_literal, values))})"
-            found = connection.execute(prepared.encode())
-            found.nextset()
-            return "\n".join(str(row[0]) for row in found.fetchall())
+            cursor = connection.execute(prepared.encode())
+            cursor.nextset()
+            return "\n".join(str(row[0]) for row in cursor.fetchall())
 
     @property
     def suspensions(self) -> Suspensions:

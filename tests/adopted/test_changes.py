@@ -41,9 +41,9 @@ async def test_days_and_instants_outside_of_the_calendar_are_empty(shop: Shop) -
     else:
         shop.change("UPDATE customer SET born = 'infinity', seen = '-infinity'")
 
-    found = await shop.inside.value(shop.inside.administrator(), "customer", "list")
+    customers = await shop.inside.value(shop.inside.administrator(), "customer", "list")
 
-    assert {(each["born"], each["seen"]) for each in found} == {(None, None)}
+    assert {(each["born"], each["seen"]) for each in customers} == {(None, None)}
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/csv"])

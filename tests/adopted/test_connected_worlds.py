@@ -49,8 +49,8 @@ async def run(
     folder.mkdir()
     async with open_pair(folder, (new_url(), new_url()), audience) as worlds:
         requests = ConnectedRequests(worlds[0].built.service.records.registry, seed)
-        found = await compare(worlds, audience, requests, count, carrier)
-    return found.statuses, found.tokens
+        counts = await compare(worlds, audience, requests, count, carrier)
+    return counts.statuses, counts.tokens
 
 
 @audiences
@@ -125,8 +125,8 @@ async def test_two_databases_answer_the_same_to_five_thousand_requests(
     tokens, began_s = 0, perf_counter()
     for seed in range(2, 2 + PAIRS_OF_WORLDS):
         folder, requests = tmp_path / f"pair{seed}", ALL_PAIRS // PAIRS_OF_WORLDS
-        found, seen = await run(folder, new_url, audience, carrier, seed=seed, count=requests)
-        statuses += found
+        new_statuses, seen = await run(folder, new_url, audience, carrier, seed=seed, count=requests)
+        statuses += new_statuses
         tokens += seen
     counted = {str(status): times for status, times in sorted(statuses.items())}
     figures |= {"pairs": statuses.total(), "different": 0, "tokens": tokens, "statuses": counted}

@@ -488,13 +488,13 @@ async def test_a_cascade_locks_the_records_before_it_checks_the_rights_to_them(
     missing_right, outcomes = rights.missing_cascade_right, list[str]()
 
     async def insert_after(*arguments: Any, **options: Any) -> str | None:
-        found = await missing_right(*arguments, **options)
+        right = await missing_right(*arguments, **options)
         statement = "INSERT INTO \"Orders\" VALUES ('5b0c0b52-3a3e-4a0a-8f0e-000000000009', 3, 'new')"
         try:
             await asyncio.to_thread(shop.change, f"SET lock_timeout = 200; {statement}")
         except psycopg.errors.LockNotAvailable:
             outcomes.append("waits")
-        return found
+        return right
 
     monkeypatch.setattr(rights, "missing_cascade_right", insert_after)
     await shop.inside.value(person, "customer", "delete", id=zoe["id"], cascade=True)

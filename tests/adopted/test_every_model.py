@@ -86,7 +86,7 @@ class Examination:
 
     shop: Shop
     model: Declared
-    found: list[dict[str, Any]]
+    records: list[dict[str, Any]]
 
     async def run(self, command: str, **body: object) -> Any:
         """Run a command of an administrator."""
@@ -96,9 +96,9 @@ class Examination:
         """Run every reading command."""
         agent = await self.shop.inside.agent("scout")
         masked: list[dict[str, Any]] = await self.shop.inside.value(agent, self.model.name, "list")
-        assert [each["id"] for each in masked] == [each["id"] for each in self.found]
-        assert (await self.run("search"))["total"] == len(self.found)
-        for record in self.found:
+        assert [each["id"] for each in masked] == [each["id"] for each in self.records]
+        assert (await self.run("search"))["total"] == len(self.records)
+        for record in self.records:
             assert await self.run("get", id=record["id"]) == record
         for content_type in ("text/csv", "application/x-ndjson"):
             await self.run("export", content_type=content_type)
@@ -107,7 +107,7 @@ class Examination:
 
     async def examine_field(self, field: Field) -> None:
         """Run every filter and order on a field, and count by it."""
-        value = next((each[field.name] for each in self.found if each[field.name] is not None), None)
+        value = next((each[field.name] for each in self.records if each[field.name] is not None), None)
         for asked, body in queries(field, value):
             if not field.sortable and asked in {*RANGES, "asc", "desc"}:
                 with pytest.raises(BadInput, match="no index of the connected database"):
@@ -117,16 +117,16 @@ class Examination:
                 self.compare(field, asked, value, [each["id"] for each in rows])
         if field.is_countable:
             groups = await self.run("count_by", field=field.name)
-            assert sum(each["count"] for each in groups) == len(self.found)
+            assert sum(each["count"] for each in groups) == len(self.records)
 
     def compare(self, field: Field, asked: str, value: object, ids: list[str]) -> None:
         """Compare the rows of a search with the rows of the list."""
         place = (self.model.name, field.name, asked)
         if asked in ("eq", "in", "is_null"):
             wanted = None if asked == "is_null" else value
-            assert ids == [each["id"] for each in self.found if each[field.name] == wanted], place
+            assert ids == [each["id"] for each in self.records if each[field.name] == wanted], place
         if asked in ("asc", "desc"):
-            assert sorted(ids) == sorted(each["id"] for each in self.found), place
+            assert sorted(ids) == sorted(each["id"] for each in self.records), place
 
 
 @pytest.mark.parametrize("schema", sorted(each.stem for each in SCHEMAS.glob("*.sql")))
@@ -142,9 +142,9 @@ def test_every_command_on_every_model(
         count = 0
         async with open_shop(postgres_url, tmp_path, registry) as shop:
             for model in models:
-                found = await shop.inside.value(shop.inside.administrator(), model.name, "list")
-                await Examination(shop, model, found).examine()
-                count += len(found)
+                records = await shop.inside.value(shop.inside.administrator(), model.name, "list")
+                await Examination(shop, model, records).examine()
+                count += len(records)
         return count
 
     assert models

@@ -17,7 +17,7 @@ async def test_an_agent_sees_tokens_alone_through_every_command(shop: Shop) -> N
     agent = await shop.inside.agent("scout", *MASKED)
     run = shop.inside.value
 
-    found = [
+    answers = [
         await run(agent, "customer", "list"),
         await run(agent, "customer", "search", order=[{"field": "visits"}], expand=["country"]),
         await run(agent, "customer", "get", id=(await run(agent, "customer", "list"))[0]["id"]),
@@ -28,9 +28,9 @@ async def test_an_agent_sees_tokens_alone_through_every_command(shop: Shop) -> N
         await run(agent, "order", "export", form="shown"),
     ]
 
-    assert MARK not in json.dumps(found, ensure_ascii=False)
-    assert all(TOKEN.fullmatch(each["first_name"]) for each in found[0])
-    assert [TOKEN.fullmatch(each["note"] or "TEXT_1") is not None for each in found[0]] == [True] * 3
+    assert MARK not in json.dumps(answers, ensure_ascii=False)
+    assert all(TOKEN.fullmatch(each["first_name"]) for each in answers[0])
+    assert [TOKEN.fullmatch(each["note"] or "TEXT_1") is not None for each in answers[0]] == [True] * 3
 
 
 async def test_an_agent_over_mcp_and_http_sees_tokens_alone(shop: Shop) -> None:

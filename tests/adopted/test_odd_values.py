@@ -93,10 +93,10 @@ async def test_a_key_that_is_too_long_for_an_id_is_no_record(
     async with manager as shop:
         root = shop.inside.administrator()
         listed = await shop.inside.value(root, "note", "list")
-        found = await shop.inside.value(root, "note", "search", limit=10)
+        page = await shop.inside.value(root, "note", "search", limit=10)
 
     assert [each["title"] for each in listed] == ["short"]
-    assert (found["total"], len(found["rows"])) == (1, 1)
+    assert (page["total"], len(page["rows"])) == (1, 1)
 
 
 async def test_refs_have_the_ids_of_the_records_however_the_keys_are_spelled(
@@ -165,12 +165,12 @@ async def test_texts_are_cut_and_a_page_of_long_texts_takes_little_memory(tmp_pa
         agent = await shop.inside.agent("scout", Grant(model="note", commands="*", masked="*"))
         tracemalloc.start()
         try:
-            found = await shop.inside.value(agent, "note", "search", limit=100)
+            page = await shop.inside.value(agent, "note", "search", limit=100)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
 
-    assert len(found["rows"]) == 100
+    assert len(page["rows"]) == 100
     assert peak < 25 << 20, peak
 
 
@@ -216,9 +216,9 @@ async def test_rows_without_an_id_are_not_counted(tmp_path: Path) -> None:
     INSERT INTO note VALUES (5, 'int'), (NULL, 'none'), (CAST(x'67e96e' AS TEXT), 'not UTF-8');
     """
     async with opened(tmp_path, script, NOTE) as shop:
-        found = await shop.inside.value(shop.inside.administrator(), "note", "search", limit=1)
+        page = await shop.inside.value(shop.inside.administrator(), "note", "search", limit=1)
 
-    assert (found["total"], [each["title"] for each in found["rows"]]) == (1, ["int"])
+    assert (page["total"], [each["title"] for each in page["rows"]]) == (1, ["int"])
 
 
 async def test_an_integer_primary_key_of_sqlite_in_descending_order_may_have_any_value(tmp_path: Path) -> None:
@@ -228,10 +228,10 @@ async def test_an_integer_primary_key_of_sqlite_in_descending_order_may_have_any
     """
     async with opened(tmp_path, script, NOTE) as shop:
         root = shop.inside.administrator()
-        found = await shop.inside.value(root, "note", "search", limit=5)
-        got = [await shop.inside.value(root, "note", "get", id=each["id"]) for each in found["rows"]]
+        page = await shop.inside.value(root, "note", "search", limit=5)
+        got = [await shop.inside.value(root, "note", "get", id=each["id"]) for each in page["rows"]]
 
-    assert (found["total"], {each["title"] for each in got}) == (3, {"int", "text", "real"})
+    assert (page["total"], {each["title"] for each in got}) == (3, {"int", "text", "real"})
 
 
 async def test_count_by_counts_keys_that_are_bytes(tmp_path: Path) -> None:
@@ -289,9 +289,9 @@ async def test_the_id_of_a_key_whose_label_was_renamed_is_no_record(postgres_url
         small, large = await shop.inside.value(root, "note", "list")
         shop.change("ALTER TYPE size RENAME VALUE 'small' TO 'tiny'")
         by_ids = [{"field": "id", "op": "in", "value": [small["id"], large["id"]]}]
-        found = await shop.inside.value(root, "note", "search", filter=by_ids)
+        page = await shop.inside.value(root, "note", "search", filter=by_ids)
 
-        assert [each["title"] for each in found["rows"]] == ["L"]
+        assert [each["title"] for each in page["rows"]] == ["L"]
         with pytest.raises(BadInput, match="no such record"):
             await shop.inside.value(root, "note", "get", id=small["id"])
 
@@ -331,7 +331,7 @@ async def test_functions_and_operators_that_others_plant_are_not_used(
         small, large = await shop.inside.value(root, "note", "list")
         got = await shop.inside.value(root, "note", "get", id=large["id"])
         by_title = [{"field": "title", "op": "eq", "value": "S"}]
-        found = await shop.inside.value(root, "note", "search", filter=by_title)
+        page = await shop.inside.value(root, "note", "search", filter=by_title)
         contained = [{"field": "title", "op": "contains", "value": "l"}]
         containing = await shop.inside.value(root, "note", "search", filter=contained)
         july = {"date": "day", "from": "2026-06-29", "to": "2026-07-05", "step": "week", "fn": "sum", "field": "parts"}
@@ -342,7 +342,7 @@ async def test_functions_and_operators_that_others_plant_are_not_used(
         **{"id": "", "revision": 0, "title": "S", "balance_minor": 500, "at": "2026-07-01T10:00:00.000Z"},
         **{"day": "2026-07-01", "parts": 3},
     }
-    assert (got, found["rows"], containing["rows"]) == (large, [small], [large])
+    assert (got, page["rows"], containing["rows"]) == (large, [small], [large])
 
 
 async def test_a_table_without_a_schema_in_its_name_is_found_without_a_search_path(
@@ -382,10 +382,10 @@ async def test_a_model_whose_numbers_would_be_rounded_is_hidden_with_the_reason(
     model = AMOUNTS.format(name=name, kind=kind)
     async with opened_postgres(postgres_url, tmp_path, DECIMALS, model, NOTE) as shop:
         (store,) = {each for each in shop.inside.service.engine.adopted.values() if isinstance(each, AdoptedStore)}
-        found = store.suspensions.reasons["amount"]
+        suspension_reason = store.suspensions.reasons["amount"]
 
-    assert f"amount.{name}: {reason}" in found
-    assert "declare Decimal" in found
+    assert f"amount.{name}: {reason}" in suspension_reason
+    assert "declare Decimal" in suspension_reason
 
 
 @pytest.mark.parametrize(
@@ -408,10 +408,10 @@ async def test_a_number_has_the_exact_value_or_none(
         root = shop.inside.administrator()
         listed = await shop.inside.value(root, "amount", "list")
         filters = [{"field": name, "op": "eq", "value": values[1]}]
-        found = await shop.inside.value(root, "amount", "search", filter=filters) if values[1] is not None else None
+        page = await shop.inside.value(root, "amount", "search", filter=filters) if values[1] is not None else None
 
     assert [each[name] for each in listed] == values
-    assert found is None or found["rows"] == listed[1:]
+    assert page is None or page["rows"] == listed[1:]
 
 
 async def test_a_number_of_a_sqlite_file_has_the_exact_value_or_none(tmp_path: Path) -> None:

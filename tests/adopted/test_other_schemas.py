@@ -83,15 +83,15 @@ async def statuses_of(shop: Shop, models: Mapping[str, Declared]) -> dict[str, l
     async def status(model: str, command: str, body: object) -> int:
         return (await shop.http.post(f"/api/{model}/{command}", json=body, headers=headers)).status_code
 
-    found: dict[str, list[int]] = {}
+    statuses: dict[str, list[int]] = {}
     for name in models:
         listed = await shop.http.post(f"/api/{name}/list", json={"limit": ROWS}, headers=headers)
-        found[name] = [listed.status_code, await status(name, "search", {"limit": 3})]
-        found[name].append(await status(name, "export", {"limit": ROWS}))
+        statuses[name] = [listed.status_code, await status(name, "search", {"limit": 3})]
+        statuses[name].append(await status(name, "export", {"limit": ROWS}))
         for record in listed.json().get("value", [])[:2]:
-            found[name].append(await status(name, "get", {"id": record["id"]}))
-            found[name].append(await status(name, "related", {"id": record["id"]}))
-    return found
+            statuses[name].append(await status(name, "get", {"id": record["id"]}))
+            statuses[name].append(await status(name, "related", {"id": record["id"]}))
+    return statuses
 
 
 def created(file: Path, cluster: Cluster, new_url: PostgresFactory, folder: Path) -> str:
@@ -109,17 +109,17 @@ def test_a_database_is_served_without_an_edit_and_without_personal_text_in_clear
     file: Path, postgres_cluster: Cluster, new_postgres_url: PostgresFactory, tmp_path: Path
 ) -> None:
     url = created(file, postgres_cluster, new_postgres_url, tmp_path)
-    found = asyncio.run(drafted(url))
+    module_draft = asyncio.run(drafted(url))
 
     async def served() -> dict[str, list[int]]:
-        async with open_shop(url, tmp_path, found.registry) as shop:
-            return await statuses_of(shop, found.models)
+        async with open_shop(url, tmp_path, module_draft.registry) as shop:
+            return await statuses_of(shop, module_draft.models)
 
-    statuses = asyncio.run(served()) if found.models else {}
+    statuses = asyncio.run(served()) if module_draft.models else {}
 
-    assert texts_in_clear(found.models) == []
+    assert texts_in_clear(module_draft.models) == []
     assert {name: each for name, each in statuses.items() if set(each) != {200}} == {}
-    assert len(found.models) >= 0.9 * found.keyed
+    assert len(module_draft.models) >= 0.9 * module_draft.keyed
 
 
 def test_the_schemas_of_others_are_examined() -> None:
@@ -137,14 +137,14 @@ def test_a_generated_database_of_many_tables_is_served(postgres_url: str, tmp_pa
             listed = ", ".join(["id bigint PRIMARY KEY", *parents, *columns])
             connection.execute(f"CREATE TABLE thing_{number} ({listed})".encode())
             connection.execute(f"INSERT INTO thing_{number} (id) VALUES ({number})".encode())
-    found = asyncio.run(drafted(postgres_url))
+    module_draft = asyncio.run(drafted(postgres_url))
 
     async def served() -> dict[str, list[int]]:
-        async with open_shop(postgres_url, tmp_path, found.registry) as shop:
-            return await statuses_of(shop, dict(list(found.models.items())[::10]))
+        async with open_shop(postgres_url, tmp_path, module_draft.registry) as shop:
+            return await statuses_of(shop, dict(list(module_draft.models.items())[::10]))
 
     statuses = asyncio.run(served())
 
     # A table whose columns are all keys or refs has no field of its own, so it may be left out.
-    assert len(found.models) >= 0.9 * WIDE
+    assert len(module_draft.models) >= 0.9 * WIDE
     assert {status for each in statuses.values() for status in each} == {200}

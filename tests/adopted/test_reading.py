@@ -44,9 +44,9 @@ async def names(shop: Shop, *conditions: tuple[str, str, object], order: str = "
     """Return the first names of the matching customers, in order."""
     wanted = [{"field": field, "op": operator, "value": value} for field, operator, value in conditions]
     root = shop.inside.administrator()
-    found = await shop.inside.value(root, "customer", "search", filter=wanted, order=[{"field": order}])
-    assert found["total"] == len(found["rows"])
-    return [each["first_name"].split()[0] for each in found["rows"]]
+    page = await shop.inside.value(root, "customer", "search", filter=wanted, order=[{"field": order}])
+    assert page["total"] == len(page["rows"])
+    return [each["first_name"].split()[0] for each in page["rows"]]
 
 
 @pytest.mark.parametrize(
@@ -208,12 +208,12 @@ async def test_people_comment_on_records_that_they_see(shop: Shop) -> None:
 
 async def test_find_searches_connected_tables_and_never_masked_fields(shop: Shop) -> None:
     person = await shop.inside.member()
-    found = await shop.inside.value(shop.narrowed(person), "user", "find", q="ZOË")
+    hits = await shop.inside.value(shop.narrowed(person), "user", "find", q="ZOË")
     agent = await shop.http.post(
         "/api/user/find", json={"q": "zoë"}, headers={"Authorization": f"Bearer {await shop.token_of(person)}"}
     )
 
-    assert [(each["model"], each["title"]) for each in found] == [("customer", f"Zoë {MARK}")]
+    assert [(each["model"], each["title"]) for each in hits] == [("customer", f"Zoë {MARK}")]
     assert MARK not in agent.text
 
 
@@ -244,6 +244,6 @@ async def test_values_that_a_field_shows_as_empty_match_no_comparison(shop: Shop
         shop.change("UPDATE customer SET born = 'infinity' WHERE customer_id = 1")
         condition = {"field": "born", "op": "gt", "value": "2999-01-01"}
 
-    found = await shop.inside.value(shop.inside.administrator(), "customer", "search", filter=[condition])
+    page = await shop.inside.value(shop.inside.administrator(), "customer", "search", filter=[condition])
 
-    assert found["rows"] == []
+    assert page["rows"] == []

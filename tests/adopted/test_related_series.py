@@ -20,8 +20,8 @@ async def ids(shop: Shop, model: str) -> list[str]:
 
 async def related(shop: Shop, caller: Caller, model: str, record_id: str, **body: object) -> dict[str, Any]:
     """Map the models of referring records to what `related` returns of them."""
-    found = await shop.inside.value(caller, model, "related", id=record_id, **body)
-    return {f"{each['model']}.{each['field']}": each for each in found}
+    related_records = await shop.inside.value(caller, model, "related", id=record_id, **body)
+    return {f"{each['model']}.{each['field']}": each for each in related_records}
 
 
 async def test_related_records_are_those_that_refer_by_a_foreign_key(shop: Shop) -> None:

@@ -90,12 +90,12 @@ async def test_texts_of_a_database_with_another_encoding_are_found(
         connection.execute("CREATE TABLE note (k int PRIMARY KEY, title text)")
         connection.execute("INSERT INTO note VALUES (1, 'Zoë'), (2, 'b')")
     async with open_shop(url, tmp_path, registry_of(NOTE)) as shop:
-        found = await shop.inside.value(
+        notes = await shop.inside.value(
             shop.inside.administrator(), "note", "list", filter=[{"field": "title", "op": "contains", "value": "OË"}]
         )
     postgres_cluster.sql(f"DROP DATABASE {name}")
 
-    assert [each["title"] for each in found] == ["Zoë"]
+    assert [each["title"] for each in notes] == ["Zoë"]
 
 
 async def test_backslashes_in_a_statement_are_no_escapes(postgres_url: str) -> None:

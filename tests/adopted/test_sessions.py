@@ -101,9 +101,9 @@ async def test_each_caller_reads_the_rows_of_its_tenant(shop: Shop) -> None:
 async def test_concurrent_callers_on_one_connection_do_not_see_rows_of_each_other(shop: Shop) -> None:
     callers = [_of_tenant(shop, 1), _of_tenant(shop, 2)] * 12
 
-    found = await asyncio.gather(*(_names(shop, caller) for caller in callers))
+    names = await asyncio.gather(*(_names(shop, caller) for caller in callers))
 
-    assert found == [NORTH, SOUTH] * 12
+    assert names == [NORTH, SOUTH] * 12
 
 
 async def test_a_refused_statement_leaves_no_value_to_the_next_caller(shop: Shop) -> None:

@@ -212,8 +212,9 @@ async def test_a_key_that_is_no_longer_unique_suspends_its_model(shop: Shop) -> 
     shop.change("CREATE UNIQUE INDEX badge_code ON badge (code)")
     if not shop.url.startswith("sqlite"):
         shop.change("GRANT SELECT ON badge TO PUBLIC")
-    found = TEXT.replace('"line"', '"badge"').replace('("order_id", "number")', '"code"')
-    registry = Registry((base_models.MODULE, text.build(text.read(found.format(fingerprint="", more="")), "shop.py")))
+    badge_text = TEXT.replace('"line"', '"badge"').replace('("order_id", "number")', '"code"')
+    module = text.build(text.read(badge_text.format(fingerprint="", more="")), "shop.py")
+    registry = Registry((base_models.MODULE, module))
     existing = await store.open_adopted(registry, shop.url, 5.0)
     try:
         suspensions: Suspensions = (await store.stores(registry, existing, b"x" * 32))["line"].suspensions
@@ -290,7 +291,7 @@ async def test_a_foreign_table_with_another_source_has_another_fingerprint(postg
         connection.execute("CREATE SERVER theirs FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '127.0.0.1')")
         connection.execute("CREATE FOREIGN TABLE far (id int, label text) SERVER theirs OPTIONS (table_name 'near')")
         connection.execute("CREATE VIEW shown AS SELECT id, label FROM far")
-    found: list[list[str]] = []
+    fingerprints_by_change: list[list[str]] = []
     for statement in (
         "SELECT 1",
         "ALTER FOREIGN TABLE far ALTER COLUMN label OPTIONS (ADD column_name 'email')",
@@ -303,12 +304,12 @@ async def test_a_foreign_table_with_another_source_has_another_fingerprint(postg
         try:
             tables = [("public", "far"), ("public", "shown")]
             definitions = await table_fingerprints.read("postgres", existing.scan, tables)
-            found.append([definitions[table].fingerprint(()) for table in tables])
+            fingerprints_by_change.append([definitions[table].fingerprint(()) for table in tables])
         finally:
             await existing.close()
 
-    for fingerprints in zip(*found, strict=True):
-        assert len(set(fingerprints)) == len(found)
+    for fingerprints in zip(*fingerprints_by_change, strict=True):
+        assert len(set(fingerprints)) == len(fingerprints_by_change)
 
 
 async def test_functions_of_a_view_and_children_of_a_table_change_fingerprints(postgres_url: str) -> None:
@@ -317,7 +318,7 @@ async def test_functions_of_a_view_and_children_of_a_table_change_fingerprints(p
         connection.execute("CREATE TABLE item (id int PRIMARY KEY, colour text, diagnosis text)")
         connection.execute(f"CREATE {function} SELECT colour FROM item WHERE id = $1; END".encode())
         connection.execute("CREATE VIEW shown AS SELECT id, shade_of(id) AS shade FROM item")
-    found: list[list[str]] = []
+    fingerprints_by_change: list[list[str]] = []
     for statement in (
         "SELECT 1",
         f"CREATE OR REPLACE {function} SELECT diagnosis FROM item WHERE id = $1; END",
@@ -329,10 +330,10 @@ async def test_functions_of_a_view_and_children_of_a_table_change_fingerprints(p
         try:
             tables = [("public", "item"), ("public", "shown")]
             definitions = await table_fingerprints.read("postgres", existing.scan, tables)
-            found.append([definitions[table].fingerprint(()) for table in tables])
+            fingerprints_by_change.append([definitions[table].fingerprint(()) for table in tables])
         finally:
             await existing.close()
 
-    items, views = zip(*found, strict=True)
+    items, views = zip(*fingerprints_by_change, strict=True)
     assert (items[0] == items[1], items[1] == items[2]) == (True, False)
     assert (views[0] == views[1], views[1] == views[2]) == (False, True)

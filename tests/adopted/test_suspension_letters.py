@@ -46,18 +46,18 @@ async def deliver(process: SuspensionLetters, later_s: float = 0) -> None:
 def sent(shop: Shop) -> list[tuple[str, str, str]]:
     """Return the e-mails in the outbox folder, by recipient: recipient, subject and text."""
     folder = Path(shop.inside.service.records.settings.data) / transports.OUTBOX_FOLDER
-    found = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in transports.messages(folder)]
-    texts = [str(each.get_content()).replace("\r\n", "\n") for each in found]
-    return sorted((str(each["To"]), str(each["Subject"]), text) for each, text in zip(found, texts, strict=True))
+    messages = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in transports.messages(folder)]
+    texts = [str(each.get_content()).replace("\r\n", "\n") for each in messages]
+    return sorted((str(each["To"]), str(each["Subject"]), text) for each, text in zip(messages, texts, strict=True))
 
 
 @pytest.fixture
 async def process(shop: Shop) -> SuspensionLetters:
     """The letters of a process of the shop, which has people and no suspended model."""
     await add_people(shop)
-    found = letters(shop)
-    await deliver(found)
-    return found
+    suspension_letters = letters(shop)
+    await deliver(suspension_letters)
+    return suspension_letters
 
 
 async def drift(shop: Shop, column: str, name: str) -> None:

@@ -126,10 +126,10 @@ def test_the_exit_code_says_whether_something_has_changed_if_it_is_asked_for(run
 def test_the_json_of_accept_contains_the_lines_of_the_changes(run: Run, url: str) -> None:
     change(url, "ALTER TABLE customer ADD COLUMN phone TEXT")
 
-    found = json.loads(run("connect", "accept", "--json", "shop.py", url, "--yes").stdout)
+    acceptance = json.loads(run("connect", "accept", "--json", "shop.py", url, "--yes").stdout)
 
-    assert found["accepted"] == ["customer"]
-    assert [line.partition(":")[0] for line in found["changes"][0]["lines"]] == ["+ phone TEXT"]
+    assert acceptance["accepted"] == ["customer"]
+    assert [line.partition(":")[0] for line in acceptance["changes"][0]["lines"]] == ["+ phone TEXT"]
 
 
 def test_the_command_to_go_on_with_contains_the_url_file_but_no_password(
@@ -177,8 +177,8 @@ def test_a_field_is_to_look_at_under_its_own_name(run: Run, tmp_path: Path) -> N
     with closing(sqlite3.connect(tmp_path / "odd.db")) as connection:
         connection.executescript('CREATE TABLE person (id INTEGER PRIMARY KEY, "spare 1" TEXT, spare2 TEXT)')
 
-    found = json.loads(run("connect", "--json", "sqlite:///odd.db").stdout)
+    draft_report = json.loads(run("connect", "--json", "sqlite:///odd.db").stdout)
     reviewed = json.loads(run("connect", "review", "--json", "odd.py").stdout)
 
-    assert found["look"] == [each["column"] for each in reviewed["look"]]
-    assert "person.spare_1" in found["look"]
+    assert draft_report["look"] == [each["column"] for each in reviewed["look"]]
+    assert "person.spare_1" in draft_report["look"]

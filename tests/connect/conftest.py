@@ -73,10 +73,10 @@ def drafted(url: str, name: str, *, sample: int = 200, tables: tuple[str, ...] =
 @pytest.fixture
 def sqlite_file(tmp_path: Path) -> Path:
     """Return the path of a SQLite file with the schema `sqlite_shop.sql`."""
-    found = tmp_path / "shop.db"
-    with closing(sqlite3.connect(found)) as connection:
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path)) as connection:
         connection.executescript((SCHEMAS.parent / "sqlite_shop.sql").read_text())
-    return found
+    return path
 
 
 def drafted_sqlite(path: Path, sample: int = 200) -> Draft:

@@ -39,27 +39,27 @@ def sqlite_denied(folder: Path) -> Path:
 
 
 @pytest.fixture(params=["postgres", "sqlite"])
-def found(request: pytest.FixtureRequest, schema_url: DatabaseFactory, tmp_path: Path) -> Draft:
+def module_draft(request: pytest.FixtureRequest, schema_url: DatabaseFactory, tmp_path: Path) -> Draft:
     """Return the draft for the schema `denied.sql`, in each engine."""
     if request.param == "postgres":
         return drafted(schema_url("denied"), "denied")
     return drafted_sqlite(sqlite_denied(tmp_path))
 
 
-def test_secrets_of_every_type_are_no_fields(found: Draft) -> None:
-    assert {each.removeprefix("thing.") for each in found.report.secret} == SECRET
+def test_secrets_of_every_type_are_no_fields(module_draft: Draft) -> None:
+    assert {each.removeprefix("thing.") for each in module_draft.report.secret} == SECRET
 
 
-def test_personal_values_that_are_no_text_are_left_out_to_look_at(found: Draft) -> None:
-    written = text.write(found.text)
+def test_personal_values_that_are_no_text_are_left_out_to_look_at(module_draft: Draft) -> None:
+    written = text.write(module_draft.text)
 
     assert [each for each in sorted(LEFT_OUT) if f"    # {each}: left out: {LOOK}" not in written] == []
-    assert {each.removeprefix("thing.") for each in found.report.look} == LEFT_OUT | MASKED
+    assert {each.removeprefix("thing.") for each in module_draft.report.look} == LEFT_OUT | MASKED
 
 
-def test_text_is_masked_whatever_its_name_and_its_first_values_say(found: Draft) -> None:
-    fields = {each.name: each for each in found.text.models[0].body if isinstance(each, FieldText)}
-    module = text.build(text.read(text.write(found.text)), "module.py")
+def test_text_is_masked_whatever_its_name_and_its_first_values_say(module_draft: Draft) -> None:
+    fields = {each.name: each for each in module_draft.text.models[0].body if isinstance(each, FieldText)}
+    module = text.build(text.read(text.write(module_draft.text)), "module.py")
     declared = Registry((base_models.MODULE, module)).models["thing"].fields
 
     assert {name for name, field in declared.items() if not field.personal} == CLEAR

@@ -16,15 +16,15 @@ from tests.connect.conftest import SCHEMAS, DatabaseFactory, drafted
 ALL = sorted(path.stem for path in SCHEMAS.glob("*.sql"))
 GOLDEN = Path(__file__).parent / "shop_module.txt"
 
-def registry(found: Draft) -> Registry:
+def registry(module_draft: Draft) -> Registry:
     """Return the checked registry of the draft, which is written and read again."""
-    module = text.build(text.read(text.write(found.text)), "module.py")
+    module = text.build(text.read(text.write(module_draft.text)), "module.py")
     return Registry((base_models.MODULE, module))
 
 
-def models(found: Draft) -> dict[str, Declared]:
+def models(module_draft: Draft) -> dict[str, Declared]:
     """Return the models of the draft by the table that they adopt."""
-    return {each.table.relation: each for each in registry(found).models.values() if each.table is not None}
+    return {each.table.relation: each for each in registry(module_draft).models.values() if each.table is not None}
 
 
 def columns(model: Declared) -> dict[str, Field]:
@@ -34,14 +34,14 @@ def columns(model: Declared) -> dict[str, Field]:
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_draft_is_a_valid_module_as_it_is(name: str, schema_url: DatabaseFactory) -> None:
-    found = drafted(schema_url(name), name)
+    module_draft = drafted(schema_url(name), name)
 
-    assert text.read(text.write(found.text)) == found.text
-    declared = registry(found)
-    assert sorted(found.report.models) == sorted(
+    assert text.read(text.write(module_draft.text)) == module_draft.text
+    declared = registry(module_draft)
+    assert sorted(module_draft.report.models) == sorted(
         each.name for each in declared.models.values() if each.table is not None
     )
-    left_out = [place for place, reason in found.report.left_out if reason != NO_KEY]
+    left_out = [place for place, reason in module_draft.report.left_out if reason != NO_KEY]
     assert set(left_out) <= {
         "public.customer_list", "public.schema_migrations", "public.event_2026", "public.event_count",
         "public.only_bytes", "public.parent", "public.event_title", "public.broken_view",
@@ -51,11 +51,11 @@ def test_every_draft_is_a_valid_module_as_it_is(name: str, schema_url: DatabaseF
 @pytest.mark.parametrize("name", ALL)
 def test_no_text_is_shown_in_clear(name: str, schema_url: DatabaseFactory) -> None:
     for sample in (200, 0):
-        found = drafted(schema_url(name), name, sample=sample)
+        module_draft = drafted(schema_url(name), name, sample=sample)
 
         shown = {
             f"{model.name}.{field.name}"
-            for model in models(found).values()
+            for model in models(module_draft).values()
             for field in model.fields.values()
             if isinstance(field, Text) and not field.personal
         }
@@ -63,9 +63,9 @@ def test_no_text_is_shown_in_clear(name: str, schema_url: DatabaseFactory) -> No
 
 
 def test_the_text_of_the_shop_is_as_written(schema_url: DatabaseFactory) -> None:
-    found = drafted(schema_url("shop"), "shop")
+    module_draft = drafted(schema_url("shop"), "shop")
 
-    written = re.sub(r'fingerprint="[0-9a-f]{16}"', 'fingerprint="0a1b2c3d4e5f"', text.write(found.text))
+    written = re.sub(r'fingerprint="[0-9a-f]{16}"', 'fingerprint="0a1b2c3d4e5f"', text.write(module_draft.text))
     assert written == GOLDEN.read_text()
 
 
@@ -92,10 +92,10 @@ def test_secrets_are_no_fields(schema_url: DatabaseFactory) -> None:
 
 
 def test_personal_columns_get_labels_in_several_languages(schema_url: DatabaseFactory) -> None:
-    found = models(drafted(schema_url("languages"), "languages", sample=0))
+    declared_models = models(drafted(schema_url("languages"), "languages", sample=0))
 
-    german = {name: field.personal for name, field in columns(found["public.Mitarbeiter"]).items()}
-    japanese = {name: field.personal for name, field in columns(found["public.顧客"]).items()}
+    german = {name: field.personal for name, field in columns(declared_models["public.Mitarbeiter"]).items()}
+    japanese = {name: field.personal for name, field in columns(declared_models["public.顧客"]).items()}
     assert german == {
         "Vorname": "PERSON", "Nachname": "PERSON", "Straße": "ADDRESS", "PLZ": "ADDRESS", "Ort": "ADDRESS",
         "Steuernummer": "TAXID", "E-Mail": "EMAIL", "Bemerkung": "TEXT",
@@ -103,7 +103,7 @@ def test_personal_columns_get_labels_in_several_languages(schema_url: DatabaseFa
     assert japanese == {
         "氏名": "PERSON", "住所": "ADDRESS", "電話番号": "PHONE", "メール": "EMAIL", "備考": "TEXT", "都道府県": "TEXT"
     }  # fmt: skip
-    assert columns(found["public.顧客"])["氏名"].label == "氏名"
+    assert columns(declared_models["public.顧客"])["氏名"].label == "氏名"
 
 
 def test_values_are_looked_at_unless_the_sample_is_zero(schema_url: DatabaseFactory) -> None:
@@ -114,31 +114,31 @@ def test_values_are_looked_at_unless_the_sample_is_zero(schema_url: DatabaseFact
 
 
 def test_the_smallest_unique_index_is_the_key_where_there_is_no_other(schema_url: DatabaseFactory) -> None:
-    found = drafted(schema_url("no_keys"), "no_keys")
+    module_draft = drafted(schema_url("no_keys"), "no_keys")
 
-    keys = {name: model.table.key_columns for name, model in models(found).items() if model.table is not None}
+    keys = {name: model.table.key_columns for name, model in models(module_draft).items() if model.table is not None}
     assert keys == {
         "public.by_integer": ("number",), "public.by_unique_index": ("code",), "public.refers_to_none": ("number",)
     }  # fmt: skip
-    assert {place for place, reason in found.report.left_out if reason == NO_KEY} == {
+    assert {place for place, reason in module_draft.report.left_out if reason == NO_KEY} == {
         f"public.{name}" for name in ("deferred", "expression", "nothing", "nullable", "partial", "no_column")
     }
 
 
 def test_labels_of_an_enum_that_are_no_words_get_options(schema_url: DatabaseFactory) -> None:
-    found = models(drafted(schema_url("every_type"), "every_type"))["public.every_type"].fields["an_odd"]
+    field = models(drafted(schema_url("every_type"), "every_type"))["public.every_type"].fields["an_odd"]
 
-    assert isinstance(found, Select)
-    assert found.values["two words"] == "two_words"
-    assert {each.label["en"] for each in found.choices} >= {"two words", "日本", "naïve"}
-    assert set(found.values) == {"two words", "TEXT_1", "naïve", "日本", ""}
+    assert isinstance(field, Select)
+    assert field.values["two words"] == "two_words"
+    assert {each.label["en"] for each in field.choices} >= {"two words", "日本", "naïve"}
+    assert set(field.values) == {"two words", "TEXT_1", "naïve", "日本", ""}
 
 
 def test_every_type_has_a_field_or_a_reason(schema_url: DatabaseFactory) -> None:
-    found = drafted(schema_url("every_type"), "every_type")
+    module_draft = drafted(schema_url("every_type"), "every_type")
 
-    model = models(found)["public.every_type"]
-    written = text.write(found.text)
+    model = models(module_draft)["public.every_type"]
+    written = text.write(module_draft.text)
     table = (SCHEMAS / "every_type.sql").read_text().partition("CREATE TABLE every_type (")[2].partition("\n);")[0]
     named = set(re.findall(r"(?:^    |, )([a-z_]+) [a-z]", table, re.MULTILINE)) - {"every_type_id"}
     missing = {each for each in named if each not in columns(model) and f"    # {each}: left out: " not in written}
@@ -162,15 +162,15 @@ def test_the_values_of_a_type_with_the_name_of_a_known_type_are_not_read(postgre
 
 
 def test_only_named_tables_are_adopted(schema_url: DatabaseFactory) -> None:
-    found = drafted(schema_url("shop"), "shop", tables=("store", "public.customer"))
+    module_draft = drafted(schema_url("shop"), "shop", tables=("store", "public.customer"))
 
-    assert sorted(models(found)) == ["public.customer", "public.store"]
+    assert sorted(models(module_draft)) == ["public.customer", "public.store"]
 
 
 def test_names_that_look_like_code_stay_names(schema_url: DatabaseFactory) -> None:
-    found = models(drafted(schema_url("hostile_names"), "hostile_names"))
+    declared_models = models(drafted(schema_url("hostile_names"), "hostile_names"))
 
-    hostile = next(model for relation, model in found.items() if "import os" in relation)
+    hostile = next(model for relation, model in declared_models.items() if "import os" in relation)
     assert {'")\nimport os\n#', "a\nb", "'; DROP TABLE customer; --", "\x07\u202e", "None"} <= set(columns(hostile))
     assert len(hostile.fields) == 18
     assert all(re.fullmatch("[a-z][a-z0-9_]{0,39}", each) for each in hostile.fields)

@@ -30,9 +30,9 @@ def database_url(cluster: Cluster, url: str, encoding: str) -> str:
     return f"{url.rpartition('/')[0]}/{name}"
 
 
-def personal(found: Draft, model: str) -> dict[str, object]:
+def personal(module_draft: Draft, model: str) -> dict[str, object]:
     """Return the labels of the fields of a model, after the text was written and read."""
-    read = text.read(text.write(found.text))
+    read = text.read(text.write(module_draft.text))
     fields = next(each.body for each in read.models if each.class_name.lower() == model)
     return {
         each.name: dict(each.call.options).get("personal") for each in fields if isinstance(each, FieldText)
@@ -49,9 +49,9 @@ def test_a_postgres_database_in_another_encoding_is_read(
         TABLES, f"INSERT INTO parcel (id, place) VALUES (1, {as_bytes})", database=url.rpartition("/")[2]
     )
 
-    found = drafted(url, "post")
+    module_draft = drafted(url, "post")
 
-    assert personal(found, "parcel") == {"contact": "EMAIL", "place": "TEXT", "quantity": None}
+    assert personal(module_draft, "parcel") == {"contact": "EMAIL", "place": "TEXT", "quantity": None}
 
 
 def test_names_in_a_postgres_database_that_are_no_utf_8_are_left_out(
@@ -71,14 +71,14 @@ def test_names_in_a_postgres_database_that_are_no_utf_8_are_left_out(
     """
     postgres_cluster.sql(TABLES, odd, database=url.rpartition("/")[2])
 
-    found = drafted(url, "post")
+    module_draft = drafted(url, "post")
 
-    assert set(found.report.left_out) == {
+    assert set(module_draft.report.left_out) == {
         (f"public.{NAME}", "its name is not valid UTF-8"),
         *((f"public.{each}", "a name in it is not valid UTF-8") for each in ("column_of", "refers", "label_of")),
         ("public.seen", "a view: declare it by hand, with Table(key=…)"),
     }
-    assert personal(found, "whole") == {"quantity": None}
+    assert personal(module_draft, "whole") == {"quantity": None}
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le", "UTF-16be"])
@@ -91,9 +91,9 @@ def test_text_in_a_sqlite_file_that_is_not_valid_is_no_error(encoding: str, tmp_
         connection.execute("INSERT INTO parcel (id, place, quantity) VALUES (4, x'ff00fe', 'many')")
         connection.commit()
 
-    found = drafted_sqlite(path)
+    module_draft = drafted_sqlite(path)
 
-    assert personal(found, "parcel") == {"contact": "EMAIL", "place": "TEXT", "quantity": None}
+    assert personal(module_draft, "parcel") == {"contact": "EMAIL", "place": "TEXT", "quantity": None}
 
 
 def test_names_in_a_sqlite_file_that_are_no_utf_8_are_left_out(tmp_path: Path) -> None:
@@ -105,10 +105,10 @@ def test_names_in_a_sqlite_file_that_are_no_utf_8_are_left_out(tmp_path: Path) -
         connection.executescript("CREATE VIEW seen AS SELECT id, 'cafX' AS place FROM whole")
     path.write_bytes(path.read_bytes().replace(b"cafX", b"caf\xe9"))
 
-    found = drafted_sqlite(path)
+    module_draft = drafted_sqlite(path)
 
-    assert set(found.report.left_out) == {
+    assert set(module_draft.report.left_out) == {
         (NAME, "its name is not valid UTF-8"), ("column_of", "a name in it is not valid UTF-8"),
         ("seen", "a view: declare it by hand, with Table(key=…)"),
     }  # fmt: skip
-    assert personal(found, "whole") == {"quantity": None}
+    assert personal(module_draft, "whole") == {"quantity": None}

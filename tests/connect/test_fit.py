@@ -58,27 +58,27 @@ def models_of(**changes: str) -> dict[str, Declared]:
     return {name: each for name, each in registry.models.items() if each.table is not None}
 
 
-def found(shop: ChangingDatabase, **changes: str) -> list[tuple[str, str]]:
+def misfits(shop: ChangingDatabase, **changes: str) -> list[tuple[str, str]]:
     """Return the places and texts of what does not fit, with these changes of MODULE."""
     return [(each.place, f"{each.text}: {each.remedy}") for each in fit.misfits(models_of(**changes), shop.read())]
 
 
 def test_a_module_that_fits_has_no_misfits(shop: ChangingDatabase) -> None:
-    assert found(shop) == []
+    assert misfits(shop) == []
 
 
 def test_a_table_that_is_not_there_is_named(shop: ChangingDatabase) -> None:
-    assert found(shop, visit='"visits"') == [
+    assert misfits(shop, visit='"visits"') == [
         ("visit", "the role sees no table visits: correct the name, or grant USAGE on its schema and SELECT")
     ]
 
 
 def test_a_column_that_is_not_there_is_named(shop: ChangingDatabase) -> None:
-    assert [place for place, _ in found(shop, key='("id", "part")', ref='("person", "part")')] == [
+    assert [place for place, _ in misfits(shop, key='("id", "part")', ref='("person", "part")')] == [
         "person.table",
         "visit.person",
     ]
-    assert found(shop, title='Text(column="name")') == [
+    assert misfits(shop, title='Text(column="name")') == [
         (
             "person.title",
             f"the table {shop.place('person')} has no column name: correct the name, or take the column out",
@@ -87,17 +87,17 @@ def test_a_column_that_is_not_there_is_named(shop: ChangingDatabase) -> None:
 
 
 def test_a_kind_that_cannot_show_the_column_is_named(shop: ChangingDatabase) -> None:
-    ((at, said),) = found(shop, due="Moment()")
+    ((at, said),) = misfits(shop, due="Moment()")
 
     assert at == "person.due"
     assert said.lower() == "the column due is date, and the file says moment: write date(), if agents may read it"
-    assert [each for each, _ in found(shop, title='Bool(column="amount")')] == ["person.title"]
+    assert [each for each, _ in misfits(shop, title='Bool(column="amount")')] == ["person.title"]
 
 
 def test_the_remedy_for_a_text_is_masked(shop: ChangingDatabase) -> None:
     if shop.is_sqlite:
         pytest.skip("SQLite accepts any value in a column of texts")
-    ((_, said),) = found(shop, title="Number()")
+    ((_, said),) = misfits(shop, title="Number()")
 
     assert said.endswith(', and the file says Number: write Text(personal="TEXT")')
 
@@ -128,20 +128,20 @@ def test_the_options_of_a_foreign_table_are_a_part_of_its_fingerprint(changing_d
         assert relation.definition is not None
         return relation.definition.fingerprint(["id"])
 
-    found = [fingerprint()]
+    fingerprints = [fingerprint()]
     for change in (
         "ALTER FOREIGN TABLE remote ALTER COLUMN label OPTIONS (ADD column_name 'email')",
         "ALTER FOREIGN TABLE remote OPTIONS (ADD table_name 'other')",
         "ALTER SERVER disk OPTIONS (ADD host 'other')",
     ):
         database.change(change)
-        found.append(fingerprint())
+        fingerprints.append(fingerprint())
 
-    assert len(set(found)) == 4
+    assert len(set(fingerprints)) == 4
 
 
 def test_texts_can_mean_true_or_false(shop: ChangingDatabase) -> None:
-    assert found(shop, title="Bool()") == []
+    assert misfits(shop, title="Bool()") == []
 
 
 def failures(shop: ChangingDatabase) -> dict[str, str]:
@@ -200,11 +200,11 @@ def test_the_driver_looks_up_no_types(
 
 
 def test_texts_show_every_type_but_binary_data(shop: ChangingDatabase) -> None:
-    assert found(shop, due='Text(column="due")', title='Text(column="amount")') == []
+    assert misfits(shop, due='Text(column="due")', title='Text(column="amount")') == []
 
 
 def test_a_ref_has_the_types_of_the_key(shop: ChangingDatabase) -> None:
-    wrong = found(shop, ref='"note"')
+    wrong = misfits(shop, ref='"note"')
 
     # A column of SQLite can contain a value of any type.
     expected = [] if shop.is_sqlite else ["visit.person"]
@@ -216,13 +216,13 @@ def test_a_changed_table_is_named_until_its_fingerprint_is_accepted(shop: Changi
     assert person is not None
     assert person.definition is not None
     key = f'"id", fingerprint="{person.definition.fingerprint(("id",))}"'
-    assert found(shop, key=key) == []
+    assert misfits(shop, key=key) == []
 
     shop.change("ALTER TABLE person ADD COLUMN extra INTEGER")
-    assert found(shop, key=key) == []
+    assert misfits(shop, key=key) == []
     shop.change("ALTER TABLE person RENAME COLUMN code TO number")
 
-    assert found(shop, key=key) == [
+    assert misfits(shop, key=key) == [
         (
             "person",
             f"the table {shop.place('person')} has changed since the file was written, so the model is hidden: "

@@ -68,10 +68,11 @@ def test_a_clear_text_with_another_name_needs_a_look(shop: Shop) -> None:
     clear_text(shop, "visit", "title")
     shop.database.change("ALTER TABLE visit RENAME COLUMN title TO diagnosis")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert not is_proven(found)
+    assert not is_proven(changes)
     is_sqlite = shop.database.is_sqlite
-    assert ("! agents read diagnosis in clear: look whether it has the same content" in found[0].lines) is not is_sqlite
-    assert found[0].clear == (() if is_sqlite else ("title (diagnosis)",))
+    warning = "! agents read diagnosis in clear: look whether it has the same content"
+    assert (warning in changes[0].lines) is not is_sqlite
+    assert changes[0].clear == (() if is_sqlite else ("title (diagnosis)",))

@@ -24,20 +24,20 @@ from tests.servers.postgres import Cluster
 NAMES = sorted(path.stem for path in SCHEMAS.glob("*.sql"))
 
 
-def places_of(found: Draft) -> list[str]:
+def places_of(module_draft: Draft) -> list[str]:
     """Return the tables of the draft as SQL names them."""
-    return [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(found).values())]
+    return [".".join(map(quoted, relation)) for relation in rights.named_columns(models_of(module_draft).values())]
 
 
-def models_of(found: Draft) -> dict[str, Declared]:
+def models_of(module_draft: Draft) -> dict[str, Declared]:
     """Return the models of the draft."""
-    registry = Registry((base_models.MODULE, text.build(found.text, "module.py")))
+    registry = Registry((base_models.MODULE, text.build(module_draft.text, "module.py")))
     return {name: each for name, each in registry.models.items() if each.table is not None}
 
 
-def granted(cluster: Cluster, url: str, found: Draft, role: str) -> str:
+def granted(cluster: Cluster, url: str, module_draft: Draft, role: str) -> str:
     """Run the SQL for the role as the superuser, and return the address of the database with the role."""
-    cluster.sql(rights.grants(models_of(found).values(), role, "module.py"), database=url.rpartition("/")[2])
+    cluster.sql(rights.grants(models_of(module_draft).values(), role, "module.py"), database=url.rpartition("/")[2])
     return url.replace("postgres@", f"{role}@")
 
 
@@ -51,17 +51,17 @@ def test_the_role_can_serve_every_model(
     name: str, schema_url: DatabaseFactory, postgres_cluster: Cluster, tmp_path: Path
 ) -> None:
     url = schema_url(name)
-    found = drafted(url, name)
+    module_draft = drafted(url, name)
 
-    serve_and_read(granted(postgres_cluster, url, found, role_of(url)), found, tmp_path)
+    serve_and_read(granted(postgres_cluster, url, module_draft, role_of(url)), module_draft, tmp_path)
 
 
 def test_the_role_reads_the_columns_of_the_file_and_nothing_else(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop")
-    theirs = granted(postgres_cluster, url, found, role_of(url))
+    module_draft = drafted(url, "shop")
+    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
 
     with psycopg.connect(theirs, autocommit=True) as connection:
         connection.execute("SELECT customer_id, store_id, email FROM customer")
@@ -84,9 +84,10 @@ def test_the_sql_can_be_run_again_and_takes_back_what_the_file_names_no_more(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop")
-    theirs = granted(postgres_cluster, url, found, role_of(url))
-    fewer = Draft(text.read(text.write(found.text).replace("    email = Text", "    # email = Text")), found.report)
+    module_draft = drafted(url, "shop")
+    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
+    without_email = text.write(module_draft.text).replace("    email = Text", "    # email = Text")
+    fewer = Draft(text.read(without_email), module_draft.report)
 
     granted(postgres_cluster, url, fewer, role_of(url))
 
@@ -102,8 +103,9 @@ def test_a_role_can_have_any_name(role: str, schema_url: DatabaseFactory, postgr
     name = f"{role}{url.rpartition('_')[2]}"
     assert rights.is_role_name(name)
 
-    found = drafted(url, "codes")
-    postgres_cluster.sql(rights.grants(models_of(found).values(), name, "module.py"), database=url.rpartition("/")[2])
+    module_draft = drafted(url, "codes")
+    grants = rights.grants(models_of(module_draft).values(), name, "module.py")
+    postgres_cluster.sql(grants, database=url.rpartition("/")[2])
 
     with psycopg.connect(url) as connection:
         rows = connection.execute("SELECT rolcanlogin, rolsuper FROM pg_roles WHERE rolname = %s", [name]).fetchall()
@@ -114,9 +116,9 @@ def test_a_table_that_the_file_names_no_more_is_taken_back(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop")
+    module_draft = drafted(url, "shop")
     role, database = role_of(url), url.rpartition("/")[2]
-    theirs = granted(postgres_cluster, url, found, role)
+    theirs = granted(postgres_cluster, url, module_draft, role)
     more = f"CREATE SCHEMA other; CREATE TABLE other.t (a int); GRANT USAGE ON SCHEMA other TO {role}"
     postgres_cluster.sql(f"{more}; GRANT SELECT (a) ON other.t TO {role}", database=database)
 
@@ -175,18 +177,18 @@ def test_the_owner_of_the_tables_can_run_the_sql_again(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("codes")
-    found = drafted(url, "codes")
+    module_draft = drafted(url, "codes")
     role, database = role_of(url), url.rpartition("/")[2]
-    granted(postgres_cluster, url, found, role)
+    granted(postgres_cluster, url, module_draft, role)
     owner = f"owner_of_{database}"
-    places = places_of(found)
+    places = places_of(module_draft)
     tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}", database=database
     )
 
     with psycopg.connect(url.replace("postgres@", f"{owner}@"), autocommit=True) as connection:
-        connection.execute(rights.grants(models_of(found).values(), role, "module.py").encode())
+        connection.execute(rights.grants(models_of(module_draft).values(), role, "module.py").encode())
 
     with psycopg.connect(url) as connection:
         rows = connection.execute(
@@ -197,15 +199,15 @@ def test_the_owner_of_the_tables_can_run_the_sql_again(
 
 def test_what_a_role_has_through_other_roles_is_named(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
     url = schema_url("codes")
-    found = drafted(url, "codes")
+    module_draft = drafted(url, "codes")
     role, database = role_of(url), url.rpartition("/")[2]
-    theirs = granted(postgres_cluster, url, found, role)
+    theirs = granted(postgres_cluster, url, module_draft, role)
     function = "CREATE FUNCTION reveal() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'"
     postgres_cluster.sql(f"GRANT postgres TO {role}; CREATE TABLE other (a int)", database=database)
     postgres_cluster.sql(f"GRANT INSERT ON other TO {role}; {function}", database=database)
     postgres_cluster.sql(f"GRANT CREATE ON SCHEMA public TO {role}", database=database)
 
-    assert excess_of(theirs, found).reasons == (
+    assert excess_of(theirs, module_draft).reasons == (
         "it is a member of other roles",
         "it may change tables",
         "it may create tables or schemas",
@@ -218,9 +220,9 @@ def test_other_names_are_refused(role: str) -> None:
     assert not rights.is_role_name(role)
 
 
-def excess_of(url: str, found: Draft) -> rights.Excess:
+def excess_of(url: str, module_draft: Draft) -> rights.Excess:
     """Return what the role of the address has beyond the draft."""
-    return excess_of_models(url, models_of(found))
+    return excess_of_models(url, models_of(module_draft))
 
 
 def excess_of_models(url: str, models: Mapping[str, Declared]) -> rights.Excess:
@@ -235,18 +237,18 @@ def excess_of_models(url: str, models: Mapping[str, Declared]) -> rights.Excess:
 
 def test_what_a_role_has_beyond_the_file_is_named(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop")
+    module_draft = drafted(url, "shop")
     role = role_of(url)
-    theirs = granted(postgres_cluster, url, found, role)
-    assert excess_of(theirs, found) == rights.Excess()
+    theirs = granted(postgres_cluster, url, module_draft, role)
+    assert excess_of(theirs, module_draft) == rights.Excess()
 
     database = url.rpartition("/")[2]
     postgres_cluster.sql(f"GRANT SELECT (password_hash), UPDATE (note) ON customer TO {role}", database=database)
 
-    assert excess_of(theirs, found) == rights.Excess(
+    assert excess_of(theirs, module_draft) == rights.Excess(
         ("it may change tables",), ("public.customer.password_hash",)
     )
-    assert excess_of(url, found).reasons == ("it is a superuser",)
+    assert excess_of(url, module_draft).reasons == ("it is a superuser",)
 
 
 def test_a_view_is_granted_like_a_table(
@@ -256,20 +258,20 @@ def test_a_view_is_granted_like_a_table(
     written = text.write(drafted(url, "shop", tables=("store",)).text)
     for old, new in (("public.store", "customer_list"), ("store_id", "customer_id"), ("title = ", "first_name = ")):
         written = written.replace(old, new)
-    found = Draft(text.read(written), draft.Report())
+    module_draft = Draft(text.read(written), draft.Report())
 
-    theirs = granted(postgres_cluster, url, found, role_of(url))
+    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
 
     with psycopg.connect(theirs) as connection:
         assert connection.execute("SELECT count(first_name) FROM customer_list").fetchall() == [(40,)]
 
 
-def noticed(url: str, found: Draft, role: str) -> list[str]:
+def noticed(url: str, module_draft: Draft, role: str) -> list[str]:
     """Run the SQL for the role as the superuser, and return the notices and warnings of the server."""
     notices: list[str] = []
     with psycopg.connect(url, autocommit=True) as connection:
         connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
-        connection.execute(rights.grants(models_of(found).values(), role, "module.py").encode())
+        connection.execute(rights.grants(models_of(module_draft).values(), role, "module.py").encode())
     return notices
 
 
@@ -277,9 +279,9 @@ def test_what_policies_and_views_need_besides_is_named(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop", tables=("store", "customer"))
+    module_draft = drafted(url, "shop", tables=("store", "customer"))
     role, database = role_of(url), url.rpartition("/")[2]
-    assert noticed(url, found, role) == []
+    assert noticed(url, module_draft, role) == []
 
     for statement in (
         "CREATE TABLE member (store_id integer, usr name)",
@@ -292,7 +294,7 @@ def test_what_policies_and_views_need_besides_is_named(
         postgres_cluster.sql(statement, database=database)
 
     remedy = "grant them by hand after each run"
-    assert sorted(noticed(url, found, role)) == [
+    assert sorted(noticed(url, module_draft, role)) == [
         f"public.customer has row-level security and no policy for {role}, which reads no row of it",
         f"public.store uses function public.is_open(), on which {role} has no rights: {remedy}",
         f"public.store uses table public.member, on which {role} has no rights: {remedy}",
@@ -301,15 +303,15 @@ def test_what_policies_and_views_need_besides_is_named(
 
 def test_a_database_does_not_silence_the_notices(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
     url = schema_url("codes")
-    found = drafted(url, "codes")
+    module_draft = drafted(url, "codes")
     role, database = role_of(url), url.rpartition("/")[2]
-    place = min(places_of(found))
+    place = min(places_of(module_draft))
     postgres_cluster.sql(
         f"ALTER DATABASE {database} SET client_min_messages = error; ALTER TABLE {place} ENABLE ROW LEVEL SECURITY",
         database=database,
     )
 
-    said = noticed(url, found, role)
+    said = noticed(url, module_draft, role)
 
     hidden = f"has row-level security and no policy for {role}, which reads no row of it"
     assert any(each.endswith(hidden) for each in said)
@@ -319,11 +321,11 @@ def test_rights_that_another_owner_gave_do_not_stop_the_owner_of_the_tables(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("codes")
-    found = drafted(url, "codes")
+    module_draft = drafted(url, "codes")
     role, database = role_of(url), url.rpartition("/")[2]
-    granted(postgres_cluster, url, found, role)
+    granted(postgres_cluster, url, module_draft, role)
     owner = f"owner_of_{database}"
-    places = places_of(found)
+    places = places_of(module_draft)
     tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA public OWNER TO {owner}; {tables}",
@@ -331,7 +333,7 @@ def test_rights_that_another_owner_gave_do_not_stop_the_owner_of_the_tables(
         database=database,
     )
 
-    said = noticed(url.replace("postgres@", f"{owner}@"), found, role)
+    said = noticed(url.replace("postgres@", f"{owner}@"), module_draft, role)
 
     assert f"the rights of {role} on public.of_another stay: postgres gave them, and has to revoke them" in said
     with psycopg.connect(url) as connection:
@@ -341,14 +343,14 @@ def test_rights_that_another_owner_gave_do_not_stop_the_owner_of_the_tables(
 
 def test_rights_of_other_roles_stay(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
     url = schema_url("codes")
-    found = drafted(url, "codes")
+    module_draft = drafted(url, "codes")
     database = url.rpartition("/")[2]
     other = f"other_of_{database}"
-    place = ".".join(map(quoted, next(iter(rights.named_columns(models_of(found).values())))))
+    place = ".".join(map(quoted, next(iter(rights.named_columns(models_of(module_draft).values())))))
     postgres_cluster.sql(f"CREATE ROLE {other} LOGIN; GRANT SELECT, INSERT ON {place} TO {other}", database=database)
 
     for _ in range(2):
-        granted(postgres_cluster, url, found, role_of(url))
+        granted(postgres_cluster, url, module_draft, role_of(url))
 
     with psycopg.connect(url) as connection:
         rows = connection.execute("SELECT has_table_privilege(%s, %s, 'INSERT')", [other, place]).fetchall()
@@ -357,11 +359,11 @@ def test_rights_of_other_roles_stay(schema_url: DatabaseFactory, postgres_cluste
 
 def test_columns_that_public_may_read_are_counted(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop")
-    theirs = granted(postgres_cluster, url, found, role_of(url))
+    module_draft = drafted(url, "shop")
+    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
     postgres_cluster.sql("GRANT SELECT (password_hash) ON customer TO PUBLIC", database=url.rpartition("/")[2])
 
-    excess = excess_of(theirs, found)
+    excess = excess_of(theirs, module_draft)
 
     assert (excess.columns, excess.public_count) == (("public.customer.password_hash",), 1)
 
@@ -373,11 +375,11 @@ def test_a_role_that_others_use_keeps_its_rights_also_if_errors_are_ignored(
     right: str, option: str, is_in_transactions: bool, schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop", tables=("store",))
+    module_draft = drafted(url, "shop", tables=("store",))
     role, database = role_of(url), url.rpartition("/")[2]
     postgres_cluster.sql(f"CREATE ROLE {role} LOGIN; GRANT {right} ON log TO {role}", database=database)
 
-    sql = rights.grants(models_of(found).values(), role, "module.py")
+    sql = rights.grants(models_of(module_draft).values(), role, "module.py")
     if not is_in_transactions:
         # As programs do that run each statement alone.
         sql = re.sub(r"^(BEGIN|COMMIT);$", "", sql, flags=re.MULTILINE) + "COMMIT;"
@@ -397,14 +399,14 @@ def test_a_role_that_others_use_keeps_its_rights_also_if_errors_are_ignored(
 
 def test_a_role_without_rights_is_taken_over(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
     url = schema_url("codes")
-    found = drafted(url, "codes")
+    module_draft = drafted(url, "codes")
     role = role_of(url)
     postgres_cluster.sql(f"CREATE ROLE {role} LOGIN")
 
     for _ in range(2):
-        theirs = granted(postgres_cluster, url, found, role)
+        theirs = granted(postgres_cluster, url, module_draft, role)
 
-    assert excess_of(theirs, found) == rights.Excess()
+    assert excess_of(theirs, module_draft) == rights.Excess()
 
 
 @pytest.mark.parametrize("arguments", ["text, name, text", "text, name, name, text", "text, text, name, text, text"])
@@ -412,13 +414,13 @@ def test_a_function_of_the_database_is_not_called(
     arguments: str, schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop")
+    module_draft = drafted(url, "shop")
     role, database = role_of(url), url.rpartition("/")[2]
     function = f"public.format({arguments}) RETURNS text LANGUAGE sql AS $$ SELECT 'CREATE TABLE called ()' $$"
     postgres_cluster.sql(f"CREATE FUNCTION {function}", database=database)
 
     for _ in range(2):
-        granted(postgres_cluster, url, found, role)
+        granted(postgres_cluster, url, module_draft, role)
 
     with psycopg.connect(url) as connection:
         rows = connection.execute("SELECT to_regclass('public.called')").fetchall()
@@ -429,8 +431,8 @@ def test_a_function_of_the_database_does_not_decide_what_a_role_has(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop")
-    theirs = granted(postgres_cluster, url, found, role_of(url))
+    module_draft = drafted(url, "shop")
+    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
     function = "public.has_column_privilege(text, oid, smallint, text) RETURNS boolean LANGUAGE sql"
     postgres_cluster.sql(
         f"CREATE FUNCTION {function} AS 'SELECT true'",
@@ -438,7 +440,7 @@ def test_a_function_of_the_database_does_not_decide_what_a_role_has(
         database=url.rpartition("/")[2],
     )
 
-    excess = excess_of(theirs, found)
+    excess = excess_of(theirs, module_draft)
 
     assert (excess.columns, excess.public_count) == (("public.customer.password_hash",), 0)
 
@@ -458,14 +460,14 @@ def test_rights_that_neither_the_owner_nor_this_role_gave_are_named(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:
     url = schema_url("shop")
-    found = drafted(url, "shop", tables=("store",))
+    module_draft = drafted(url, "shop", tables=("store",))
     role, database = role_of(url), url.rpartition("/")[2]
-    granted(postgres_cluster, url, found, role)
+    granted(postgres_cluster, url, module_draft, role)
     giver = f"giver_of_{database}"
     postgres_cluster.sql(f"CREATE ROLE {giver}; GRANT SELECT ON log TO {giver} WITH GRANT OPTION", database=database)
     postgres_cluster.sql(f"SET ROLE {giver}; GRANT SELECT ON log TO {role}", database=database)
 
-    said = noticed(url, found, role)
+    said = noticed(url, module_draft, role)
 
     assert said == [f"the rights of {role} on public.log stay: {giver} gave them, and has to revoke them"]
 
@@ -483,11 +485,11 @@ def test_a_role_with_members_is_not_changed(kind: str, schema_url: DatabaseFacto
 
 def test_a_schema_of_another_owner_is_named(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
     url = schema_url("codes")
-    found = drafted(url, "codes")
+    module_draft = drafted(url, "codes")
     role, database = role_of(url), url.rpartition("/")[2]
-    granted(postgres_cluster, url, found, role)
+    granted(postgres_cluster, url, module_draft, role)
     owner = f"owner_of_{database}"
-    places = places_of(found)
+    places = places_of(module_draft)
     tables = " ".join(f"ALTER TABLE {place} OWNER TO {owner};" for place in places)
     postgres_cluster.sql(
         f"CREATE ROLE {owner} LOGIN; GRANT USAGE ON SCHEMA public TO {owner}; {tables}",
@@ -495,7 +497,7 @@ def test_a_schema_of_another_owner_is_named(schema_url: DatabaseFactory, postgre
         database=database,
     )
 
-    said = noticed(url.replace("postgres@", f"{owner}@"), found, role)
+    said = noticed(url.replace("postgres@", f"{owner}@"), module_draft, role)
 
     assert f"{role} reads no table of the schema public: postgres has to grant USAGE on it" in said
 
@@ -516,9 +518,9 @@ def test_functions_of_the_database_are_not_called_by_reading_it(
         database=database,
     )
 
-    found = drafted(url, "shop")
+    module_draft = drafted(url, "shop")
 
-    assert found.report.models
+    assert module_draft.report.models
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT is_called FROM public.calls").fetchall() == [(False,)]
 

@@ -39,10 +39,10 @@ def test_new_columns_are_declared_as_a_draft_declares_them(shop: Shop) -> None:
     for column in ("phone VARCHAR(20)", "api_key VARCHAR(20)", "salary INTEGER"):
         shop.database.change(f"ALTER TABLE visit ADD COLUMN {column}")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    (change,) = found
+    (change,) = changes
     assert change.model == "call"
     assert [line.partition(" ")[0] for line in change.lines] == ["+"] * 3
     assert any(
@@ -50,7 +50,7 @@ def test_new_columns_are_declared_as_a_draft_declares_them(shop: Shop) -> None:
         and line.endswith('not in the file, so agents do not see it: phone = Text(max_length=20, personal="PHONE")')
         for line in change.lines
     )
-    assert is_proven(found)
+    assert is_proven(changes)
     table = shop.database.place("visit")
     assert shop.field(table, "phone") == 'phone = Text(max_length=20, personal="PHONE")  # name'
     assert "    # api_key: left out: secret\n" in shop.written
@@ -72,11 +72,11 @@ def test_a_column_whose_line_a_person_has_deleted_is_not_offered_again(shop: Sho
 def test_a_field_without_a_column_becomes_a_comment(shop: Shop) -> None:
     shop.database.change("ALTER TABLE person DROP COLUMN email")
 
-    found = shop.changes()
-    assert not is_proven(found)
+    changes = shop.changes()
+    assert not is_proven(changes)
     gone = "the column is gone" if not shop.database.is_sqlite else UNKNOWN
-    assert f'- email: {gone}: mail = Text(column="email", label="Mail", personal="EMAIL")' in found[0].lines
-    assert set(found[0].clear) == (set() if shop.database.is_sqlite else {"quantity"})
+    assert f'- email: {gone}: mail = Text(column="email", label="Mail", personal="EMAIL")' in changes[0].lines
+    assert set(changes[0].clear) == (set() if shop.database.is_sqlite else {"quantity"})
     shop.accept()
 
     was = 'mail = Text(column="email", label="Mail", personal="EMAIL")  # name'
@@ -109,12 +109,12 @@ def test_a_comment_on_a_column_that_is_gone_says_so(shop: Shop) -> None:
 def test_a_renamed_column_that_is_left_out_stays_left_out(shop: Shop) -> None:
     shop.database.change("ALTER TABLE person RENAME COLUMN due TO number")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert is_proven(found) is not shop.database.is_sqlite
+    assert is_proven(changes) is not shop.database.is_sqlite
     is_called = "is gone, or may now be called" if shop.database.is_sqlite else "is now called"
-    assert found[0].lines[0] == f"~ the column due {is_called} number"
+    assert changes[0].lines[0] == f"~ the column due {is_called} number"
     assert "    # number: left out: look: a value in a table about people\n" in shop.written
     assert "due" not in shop.written
 
@@ -156,12 +156,12 @@ def test_a_renamed_column_keeps_its_field(shop: Shop) -> None:
     shop.database.change("ALTER TABLE person RENAME COLUMN email TO contact")
     shop.database.change("ALTER TABLE person RENAME COLUMN notes TO remarks")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert is_proven(found) is not shop.database.is_sqlite
+    assert is_proven(changes) is not shop.database.is_sqlite
     is_called = "is gone, or may now be called" if shop.database.is_sqlite else "is now called"
-    assert sorted(line for line in found[0].lines if line.startswith("~")) == [
+    assert sorted(line for line in changes[0].lines if line.startswith("~")) == [
         f"~ the column email {is_called} contact",
         f"~ the column notes {is_called} remarks",
     ]
@@ -180,10 +180,10 @@ def swap(database: ChangingDatabase, first: str, second: str) -> None:
 def test_fields_follow_columns_that_have_exchanged_their_names(shop: Shop) -> None:
     swap(shop.database, "name", "notes")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert is_proven(found) is not shop.database.is_sqlite
+    assert is_proven(changes) is not shop.database.is_sqlite
     table = shop.database.place("person")
     assert 'column="notes"' in shop.field(table, "name")
     assert 'personal="PERSON"' in shop.field(table, "name")
@@ -239,14 +239,14 @@ def test_a_field_of_a_column_that_the_fingerprint_does_not_cover_is_named_until_
     module = text.read(shop.written)
     named = [name for name, each in models_of(module).items() if "colour" in each.fields]
 
-    found = shop.changes()
+    changes = shop.changes()
     misfits = fit.misfits(models_of(module), shop.database.read())
     shop.accept()
 
     assert "shelf" in named
-    lines = [line for each in found if each.model == "shelf" for line in each.lines]
+    lines = [line for each in changes if each.model == "shelf" for line in each.lines]
     assert lines == ["! colour is newer than the fingerprint, so the model is hidden: colour = Text()"]
-    assert not is_proven(found)
+    assert not is_proven(changes)
     assert "shelf" in {each.place for each in misfits}
     assert shop.field(shop.database.place("shelf"), "colour") == "colour = Text()"
 
@@ -290,10 +290,10 @@ def test_a_table_whose_key_has_no_index_is_compared(shop: Shop) -> None:
     assert shop.lines() == []
 
     shop.database.change("ALTER TABLE log ADD COLUMN phone VARCHAR(20)")
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert is_proven(found)
+    assert is_proven(changes)
     assert f'Table("{log}", key="message"' in shop.written
     assert "phone = Text(" in shop.written
 
@@ -341,10 +341,10 @@ def test_a_field_with_another_kind_keeps_its_restriction(shop: Shop) -> None:
     shop.edit(("    quantity = Number()", '    quantity = Number(restricted=("shop_reader",))'))
     shop.database.change("ALTER TABLE person ALTER COLUMN quantity TYPE text")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert not is_proven(found)
+    assert not is_proven(changes)
     field = shop.field("public.person", "quantity")
     assert 'restricted=("shop_reader",)' in field
     assert field.endswith('; it was quantity = Number(restricted=("shop_reader",))')
@@ -369,10 +369,10 @@ def test_a_change_that_cannot_be_explained_needs_a_look(shop: Shop) -> None:
     swap(shop.database, "name", "notes")
     swap(shop.database, "email", "notes")
 
-    found = shop.changes()
+    changes = shop.changes()
 
-    assert not is_proven(found)
-    assert any("is no longer the table that was reviewed" in line for line in found[0].lines)
+    assert not is_proven(changes)
+    assert any("is no longer the table that was reviewed" in line for line in changes[0].lines)
 
 
 def test_a_field_with_a_wrong_kind_gets_that_of_a_draft(shop: Shop) -> None:
@@ -381,11 +381,11 @@ def test_a_field_with_a_wrong_kind_gets_that_of_a_draft(shop: Shop) -> None:
     shop.edit(("    quantity = Number()", '    quantity = Number(label="Pieces")'))
     shop.database.change("ALTER TABLE person ALTER COLUMN quantity TYPE text")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert not is_proven(found)
-    assert "! quantity is now text, the file says Number" in found[0].lines
+    assert not is_proven(changes)
+    assert "! quantity is now text, the file says Number" in changes[0].lines
     field = shop.field("public.person", "quantity")
     assert field.startswith('quantity = Text(label="Pieces", personal="TEXT")  # look: ')
 
@@ -459,19 +459,19 @@ def test_a_table_that_the_file_does_not_name_is_listed(shop: Shop) -> None:
     shop.database.change("CREATE TABLE keyless (title VARCHAR(20))")
     module = text.read(shop.written)
 
-    found = schema_changes.new_tables(module, models_of(module), shop.database.read())
+    new_tables = schema_changes.new_tables(module, models_of(module), shop.database.read())
 
-    assert found == [shop.database.place("invoice")]
+    assert new_tables == [shop.database.place("invoice")]
 
 
 def test_a_new_reference_names_the_model_of_the_file(shop: Shop) -> None:
     shop.database.change("ALTER TABLE person ADD COLUMN last_visit INTEGER REFERENCES visit (number)")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
     assert 'last_visit = Ref("call")' in shop.written or 'Ref("call", columns="last_visit")' in shop.written
-    assert not is_proven(found), "a foreign key changes the fingerprint"
+    assert not is_proven(changes), "a foreign key changes the fingerprint"
 
 
 HOSTILE = ('"); import os #', "a\nb", "'; DROP TABLE visit; --", "\\", "{}", "#", "\x07\u202e", "😀", " ", "None")
@@ -548,11 +548,11 @@ def test_a_single_change_of_a_table_is_named(shop: Shop, statement: str, line: s
         pytest.skip("SQLite changes neither the type nor the key of a table, and numbers its columns anew")
 
     shop.database.change(statement)
-    found = shop.changes()
+    changes = shop.changes()
 
-    assert f"! {line}, so the model is hidden" in found[0].lines
-    assert not is_proven(found)
-    assert not any("exchanged" in each for each in found[0].lines)
+    assert f"! {line}, so the model is hidden" in changes[0].lines
+    assert not is_proven(changes)
+    assert not any("exchanged" in each for each in changes[0].lines)
 
 
 def test_an_unknown_change_is_shown_with_what_the_table_is_now(shop: Shop) -> None:
@@ -583,13 +583,13 @@ def test_a_restored_dump_is_recognized_by_the_order_of_its_columns(shop: Shop) -
 
     columns = "number integer PRIMARY KEY, guest integer REFERENCES person (id), title varchar(20), colour text"
     restore(shop, f"{columns}, phone varchar(20)")
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert is_proven(found)
+    assert is_proven(changes)
     note = "~ the columns have other numbers, in the same order, as after a restored dump"
-    assert found[0].lines[0] == note
-    assert found[0].lines[1].startswith("+ phone ")
+    assert changes[0].lines[0] == note
+    assert changes[0].lines[1].startswith("+ phone ")
     assert "shade = Text(column=\"colour\", " in shop.written
 
 
@@ -622,10 +622,10 @@ def test_a_clear_number_whose_column_gets_a_personal_name_is_left_out(shop: Shop
     assert shop.field(shop.database.place("visit"), "quantity") == "quantity = Number()"
     shop.database.change("ALTER TABLE visit RENAME COLUMN quantity TO salary")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert not is_proven(found)
+    assert not is_proven(changes)
     assert "    # salary: left out: look: " in shop.written
     assert "it was quantity = Number(" in shop.written
 
@@ -635,10 +635,10 @@ def test_a_number_that_a_person_has_cleared_stays_clear_under_a_name_of_the_same
         pytest.skip("SQLite proves nothing")
     shop.database.change("ALTER TABLE person RENAME COLUMN quantity TO pieces")
 
-    found = shop.changes()
+    changes = shop.changes()
     shop.accept()
 
-    assert is_proven(found)
+    assert is_proven(changes)
     assert shop.field("public.person", "quantity") == 'quantity = Number(column="pieces")'
 
 

@@ -15,18 +15,18 @@ from countersign.records import base_models
 from tests.connect.conftest import drafted_sqlite
 
 
-def models(found: Draft) -> dict[str, Declared]:
+def models(module_draft: Draft) -> dict[str, Declared]:
     """Return the models by their table, after the draft was written, read and checked."""
-    module = text.build(text.read(text.write(found.text)), "shop.py")
+    module = text.build(text.read(text.write(module_draft.text)), "shop.py")
     declared = Registry((base_models.MODULE, module)).models.values()
     return {each.table.relation: each for each in declared if each.table is not None}
 
 
 def test_the_kind_of_a_field_follows_the_declared_type(sqlite_file: Path) -> None:
-    found = models(drafted_sqlite(sqlite_file))
+    declared_models = models(drafted_sqlite(sqlite_file))
 
-    lines = {name: field.kind for name, field in found["Order Lines"].fields.items()}
-    customer = {name: (field.kind, field.personal) for name, field in found["customer"].fields.items()}
+    lines = {name: field.kind for name, field in declared_models["Order Lines"].fields.items()}
+    customer = {name: (field.kind, field.personal) for name, field in declared_models["customer"].fields.items()}
     assert lines == {
         "customer": "ref", "product": "ref", "price_minor": "money", "ordered_at": "moment",
         "is_paid": "bool", "total": "decimal",
@@ -48,17 +48,17 @@ def test_a_foreign_key_without_columns_refers_to_the_primary_key(sqlite_file: Pa
 
 
 def test_a_key_that_may_be_empty_or_is_partial_is_no_key(sqlite_file: Path) -> None:
-    found = drafted_sqlite(sqlite_file)
+    module_draft = drafted_sqlite(sqlite_file)
 
-    adopted = {name: model.table.key_columns for name, model in models(found).items() if model.table is not None}
+    adopted = {name: model.table.key_columns for name, model in models(module_draft).items() if model.table is not None}
     assert adopted == {
         "customer": ("id",), "Order Lines": ("order_id", "line_no"), "product": ("code",), "by_index": ("number",),
         '"semi;colon ""quoted"""': ("id",),
     }  # fmt: skip
-    assert {place for place, reason in found.report.left_out if reason == NO_KEY} == {
+    assert {place for place, reason in module_draft.report.left_out if reason == NO_KEY} == {
         "empty_keys", "by_expression", "partial"
     }  # fmt: skip
-    assert "1 trigger: keep" in text.write(found.text)
+    assert "1 trigger: keep" in text.write(module_draft.text)
 
 
 def test_without_samples_text_is_masked_as_well(sqlite_file: Path) -> None:

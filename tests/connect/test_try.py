@@ -67,11 +67,11 @@ def test_a_sqlite_file_shows_no_text_in_a_column_of_another_type(sqlite_file: Pa
     serve_and_read(f"sqlite:///{sqlite_file}", drafted_sqlite(sqlite_file), tmp_path)
 
 
-def serve_and_read(url: str, found: Draft, tmp_path: Path) -> None:
+def serve_and_read(url: str, module_draft: Draft, tmp_path: Path) -> None:
     """Serve the draft over the database, and read all of it as an administrator and as an agent."""
     file = tmp_path / "module.py"
-    file.write_text(text.write(found.text))
-    registry = Registry((base_models.MODULE, text.build(found.text, "module.py")))
+    file.write_text(text.write(module_draft.text))
+    registry = Registry((base_models.MODULE, text.build(module_draft.text, "module.py")))
     adopted = [each for each in registry.models.values() if each.table is not None]
 
     with (

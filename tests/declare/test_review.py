@@ -46,22 +46,22 @@ module = Module("shop", version="1.0.0", models=(Customer,))
 def after(**decisions: Decision) -> tuple[ModuleText, Declared]:
     """Return the module text and its model after these decisions on fields of the customer."""
     places: dict[str, Decision] = {f"customer.{name}": each for name, each in decisions.items()}
-    found = decided(text.read(MODULE), places)
-    assert text.read(text.write(found)) == found
-    return found, Registry((base_models.MODULE, text.build(found, "shop.py"))).models["customer"]
+    module_text = decided(text.read(MODULE), places)
+    assert text.read(text.write(module_text)) == module_text
+    return module_text, Registry((base_models.MODULE, text.build(module_text, "shop.py"))).models["customer"]
 
 
 def test_the_columns_to_look_at_say_what_agents_see() -> None:
-    found = undecided_columns(text.read(MODULE))
+    columns = undecided_columns(text.read(MODULE))
 
-    assert [(each.place, each.shown) for each in found] == [
+    assert [(each.place, each.shown) for each in columns] == [
         ("customer.note", "TEXT_…"),
         ("customer.city", "TEXT_…"),
         ("customer.phone", "PHONE_…"),
         ("customer.born.at", "nothing"),
     ]
     reason = "text that no one has looked at"
-    assert replace(found[0], written=None, field=None) == MappedColumn("customer", "note", "TEXT", reason)
+    assert replace(columns[0], written=None, field=None) == MappedColumn("customer", "note", "TEXT", reason)
 
 
 def test_no_decision_changes_nothing() -> None:
@@ -70,31 +70,31 @@ def test_no_decision_changes_nothing() -> None:
 
 
 def test_a_clear_field_is_not_personal() -> None:
-    found, customer = after(city="clear", phone="clear")
+    module_text, customer = after(city="clear", phone="clear")
 
     assert (customer.fields["city"].personal, customer.fields["phone"].personal) == (None, None)
-    assert "    city = Text(max_length=20)  # decided\n" in text.write(found)
-    assert "    phone = LongText()  # decided\n" in text.write(found)
-    assert found.summary == "shop, from a test. 2 columns to look at."
+    assert "    city = Text(max_length=20)  # decided\n" in text.write(module_text)
+    assert "    phone = LongText()  # decided\n" in text.write(module_text)
+    assert module_text.summary == "shop, from a test. 2 columns to look at."
 
 
 @pytest.mark.parametrize("name", ["note", "city", "phone"])
 @pytest.mark.parametrize("label", ["PERSON", "REMARK"])
 def test_a_label_is_valid_for_every_kind_of_text(name: str, label: str) -> None:
-    found, customer = after(**{name: TokenLabel(label)})
+    module_text, customer = after(**{name: TokenLabel(label)})
 
     assert customer.fields[name].personal == label
     assert customer.fields[name].linked == (label == "PERSON" and name == "city")
-    assert f"customer.{name}" not in [each.place for each in undecided_columns(found)]
+    assert f"customer.{name}" not in [each.place for each in undecided_columns(module_text)]
 
 
 def test_a_hidden_field_becomes_a_comment_that_keeps_its_declaration() -> None:
-    found, customer = after(note="hide")
+    module_text, customer = after(note="hide")
 
     assert "note" not in customer.fields
     was = 'note = LongText(column="Note", personal="TEXT")  # look: text that no one has looked at'
-    assert f"    # Note: left out: hidden; it was {was}\n" in text.write(found)
-    assert "note" not in [each.name for each in undecided_columns(found)]
+    assert f"    # Note: left out: hidden; it was {was}\n" in text.write(module_text)
+    assert "note" not in [each.name for each in undecided_columns(module_text)]
 
 
 def test_a_column_that_is_left_out_can_only_be_hidden() -> None:
@@ -104,10 +104,11 @@ def test_a_column_that_is_left_out_can_only_be_hidden() -> None:
         assert after(**given)[0] == text.read(MODULE)
 
     hidden: dict[str, Decision] = {"born.at": "hide"}
-    found, _ = after(**hidden)
+    module_text, _ = after(**hidden)
 
-    assert "    # born.at: left out: hidden: a personal value, and tokens stand for text only\n" in text.write(found)
-    assert len(undecided_columns(found)) == 3
+    comment = "    # born.at: left out: hidden: a personal value, and tokens stand for text only\n"
+    assert comment in text.write(module_text)
+    assert len(undecided_columns(module_text)) == 3
 
 
 NOTE = DecisionNote("root", "2026-11-30", "looked at it; it was fine: left out: look: x")
@@ -116,29 +117,29 @@ NOTE = DecisionNote("root", "2026-11-30", "looked at it; it was fine: left out: 
 @pytest.mark.parametrize("decision", ["clear", "hide", TokenLabel("REMARK")])
 @pytest.mark.parametrize("name", ["email", "note", "city", "phone"])
 def test_the_comment_says_who_has_decided_and_why(name: str, decision: Decision) -> None:
-    found = decided(text.read(MODULE), {f"customer.{name}": decision}, NOTE)
+    module_text = decided(text.read(MODULE), {f"customer.{name}": decision}, NOTE)
 
-    assert text.read(text.write(found)) == found
-    column = next(each for each in mapped_columns(found) if each.name == name)
+    assert text.read(text.write(module_text)) == module_text
+    column = next(each for each in mapped_columns(module_text) if each.name == name)
     assert (column.state, column.note.by, column.note.day) == ("decided", "root", "2026-11-30")
     assert column.note.reason == "looked at it, it was fine left out look: x"
     assert column.is_left_out == (decision == "hide")
-    assert "decided by root on 2026-11-30: looked at it" in text.write(found)
+    assert "decided by root on 2026-11-30: looked at it" in text.write(module_text)
 
 
 def test_a_column_without_a_kind_keeps_the_note_of_the_person_who_has_hidden_it() -> None:
-    found = decided(text.read(MODULE), {"customer.born.at": "hide"}, NOTE)
+    module_text = decided(text.read(MODULE), {"customer.born.at": "hide"}, NOTE)
 
-    column = next(each for each in mapped_columns(found) if each.name == "born.at")
+    column = next(each for each in mapped_columns(module_text) if each.name == "born.at")
     assert (column.state, column.note.by, column.choices) == ("decided", "root", ())
 
 
 def test_a_hidden_field_can_be_decided_on_again() -> None:
     hidden = after(note="hide")[0]
 
-    found = decided(hidden, {"customer.note": TokenLabel("REMARK")})
+    module_text = decided(hidden, {"customer.note": TokenLabel("REMARK")})
 
-    assert '    note = LongText(column="Note", personal="REMARK")  # decided\n' in text.write(found)
+    assert '    note = LongText(column="Note", personal="REMARK")  # decided\n' in text.write(module_text)
     assert text.write(decided(hidden, {"customer.note": "hide"})) == text.write(hidden)
 
 

@@ -190,11 +190,11 @@ def test_several_threads_read_texts_at_a_time() -> None:
     gc.callbacks.append(give_way)
     try:
         with ThreadPoolExecutor(8) as threads:
-            found = list(threads.map(text.read, [source] * 200))
+            module_texts = list(threads.map(text.read, [source] * 200))
     finally:
         gc.callbacks.remove(give_way)
 
-    assert {each.module for each in found} == {found[0].module}
+    assert {each.module for each in module_texts} == {module_texts[0].module}
 
 
 def test_an_error_names_the_line() -> None:

@@ -11,8 +11,8 @@ from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_u
 from conversing import SCOPE, read_input, send_person_to, tell
 
 known = read_input()
-found = requests.get(get_well_known_url(known["root"], external=True), timeout=30).json()
-server = AuthorizationServerMetadata(found)
+server_metadata = requests.get(get_well_known_url(known["root"], external=True), timeout=30).json()
+server = AuthorizationServerMetadata(server_metadata)
 server.validate()
 seen: dict[str, Any] = {"issuer": server["issuer"]}
 

@@ -79,12 +79,12 @@ class GeneratorKnowledge:
 
 def made_ids() -> dict[str, list[str]]:
     """Return ids of records in both worlds, of records in world b only, and of no record."""
-    found: dict[str, list[str]] = {}
+    ids: dict[str, list[str]] = {}
     for model in dict.fromkeys(MODELS + BOOKS):
-        found[model] = [_id(model, number) for number in range(26)]
-        found[model] += [_id(model, f"more {number}") for number in range(5)] + ["0" * 24, "x"]
-    found["plan"] = ["0" * 24, "x"]
-    return found
+        ids[model] = [_id(model, number) for number in range(26)]
+        ids[model] += [_id(model, f"more {number}") for number in range(5)] + ["0" * 24, "x"]
+    ids["plan"] = ["0" * 24, "x"]
+    return ids
 
 
 def _id(model: str, key: object) -> str:

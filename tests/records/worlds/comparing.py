@@ -119,11 +119,11 @@ async def compare(
                 (model, record_id), _ = [await world.change_restored_field(turn) for world in worlds]
                 await asking.ask(GeneratedRequest(f"/api/{model}/get", {"id": record_id}), f"look {number}")
             await asking.ask(asked, f"request {number}")
-    found = asking.found
-    found.tokens = len(renaming.pairs)
-    if found.tokens >= MANY_TOKENS and abs(renaming.kinship()) > MOST_KINSHIP:
-        raise ResponsesDiffer(f"the numbers of {found.tokens} tokens follow each other: {renaming.kinship():.2f}")
-    return found
+    counts = asking.counts
+    counts.tokens = len(renaming.pairs)
+    if counts.tokens >= MANY_TOKENS and abs(renaming.kinship()) > MOST_KINSHIP:
+        raise ResponsesDiffer(f"the numbers of {counts.tokens} tokens follow each other: {renaming.kinship():.2f}")
+    return counts
 
 
 Canonical = Callable[[GeneratedRequest, Sequence[httpx.Response], Sequence[ResponseMeaning]], list[str]]
@@ -139,7 +139,7 @@ class WorldComparison:
     requests: RequestSequence
     carrier: Carrier
     renaming: TokenRenaming
-    found: ComparisonCounts = field(default_factory=ComparisonCounts)
+    counts: ComparisonCounts = field(default_factory=ComparisonCounts)
     canonical: Canonical = field(default=lambda *args: _canonical_texts(*args))
 
     async def ask(self, asked: GeneratedRequest, seed: str) -> None:
@@ -155,7 +155,7 @@ class WorldComparison:
                 answers.append(await self.carrier.ask(world, self.who, asked, tokens))
         heard = [self.carrier.heard(asked, answer) for answer in answers]
         _hold(asked, self.renaming, answers, self.canonical(asked, answers, heard))
-        self.found.statuses[heard[0].status] += 1
+        self.counts.statuses[heard[0].status] += 1
         self.requests.known.labels = [pair[0].partition("_")[0] for pair in self.renaming.pairs]
         _learn(self.requests, asked, answers[0], heard[0])
 

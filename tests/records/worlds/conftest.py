@@ -138,7 +138,7 @@ def sqlite_worlds(sqlite_originals: OriginalWorlds, tmp_path: Path) -> WorldPair
 def worlds(request: pytest.FixtureRequest, tmp_path: Path) -> WorldPairs:
     """Makes pairs of worlds on each engine."""
     if request.param == "sqlite":
-        found: WorldPairs = request.getfixturevalue("sqlite_worlds")
-        return found
+        world_pairs: WorldPairs = request.getfixturevalue("sqlite_worlds")
+        return world_pairs
     factory: PostgresFactory = request.getfixturevalue("new_postgres_url")
     return WorldPairs(request.getfixturevalue("postgres_originals"), tmp_path, factory)

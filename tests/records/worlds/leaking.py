@@ -173,7 +173,7 @@ def tokens_are_swapped_anywhere(patch: pytest.MonkeyPatch) -> None:
         return await real(run, field, text, name, is_masked=True)
 
     patch.setattr(unmask_input, "_replaced", swapped)
-    patch.setattr(unmask_input, "_allowed", lambda field, found: found)
+    patch.setattr(unmask_input, "_allowed", lambda field, labels: labels)
     # With other words around them, most tokens would be too long for a text that is not free text.
     patch.setattr(unmask_input, "_require_fitting", lambda *given: None)
 

@@ -121,8 +121,8 @@ class PageRequest(NamedTuple):
         while self.site.being_answered:
             await asyncio.sleep(0.01)
             await self.page.evaluate(_IS_IDLE)
-        found: str = await self.page.evaluate(_SHOWN)
-        return found.replace(self.address, ROOT_URL)
+        shown_text: str = await self.page.evaluate(_SHOWN)
+        return shown_text.replace(self.address, ROOT_URL)
 
 
 @asynccontextmanager

@@ -37,10 +37,10 @@ async def test_two_worlds_answer_the_same(worlds: WorldPairs, audience: Audience
     async with worlds.copy_pair(audience) as (first, second):
         requests = RequestSequence(first.service.records.registry, seed=1, is_agent=who == "agent")
 
-        found = await compare((first, second), who, requests, PAIRS, carrier)
+        counts = await compare((first, second), who, requests, PAIRS, carrier)
 
-    assert found.carried_out > PAIRS / 10, "hardly any request was a good one"
-    assert found.tokens > 20 or audience == "carol"
+    assert counts.carried_out > PAIRS / 10, "hardly any request was a good one"
+    assert counts.tokens > 20 or audience == "carol"
 
 
 @callers
@@ -51,9 +51,9 @@ async def test_two_worlds_answer_the_same_about_the_books(
     async with worlds.copy_pair(audience) as (first, second):
         requests = RequestSequence(first.service.records.registry, seed=18, is_agent=who == "agent", models=BOOKS)
 
-        found = await compare((first, second), who, requests, PAIRS, carrier)
+        counts = await compare((first, second), who, requests, PAIRS, carrier)
 
-    assert found.carried_out > PAIRS / 10, "hardly any request was a good one"
+    assert counts.carried_out > PAIRS / 10, "hardly any request was a good one"
 
 
 @pytest.mark.full
@@ -68,10 +68,10 @@ async def test_two_worlds_answer_the_same_to_ten_thousand_requests(
         async with worlds.copy_pair(audience) as (first, second):
             requests = RequestSequence(first.service.records.registry, seed, is_agent=who == "agent")
             started_s = perf_counter()
-            found = await compare((first, second), who, requests, ALL_PAIRS // PAIRS_OF_WORLDS, carrier)
+            counts = await compare((first, second), who, requests, ALL_PAIRS // PAIRS_OF_WORLDS, carrier)
         took_s += perf_counter() - started_s
-        statuses += found.statuses
-        tokens += found.tokens
+        statuses += counts.statuses
+        tokens += counts.tokens
     counted = {str(status): count for status, count in sorted(statuses.items())}
     figures |= {"pairs": statuses.total(), "different": 0, "tokens": tokens, "statuses": counted}
     figures["pairs_per_s"] = round(statuses.total() / took_s)

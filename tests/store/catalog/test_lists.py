@@ -287,7 +287,7 @@ async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "found"),
+    ("question", "expected_slugs"),
     [
         ("lantern", ["lanternfall"]),
         ("LANTERNFALL", ["lanternfall"]),
@@ -312,7 +312,7 @@ async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
     ],
 )
 async def test_search_corrects_one_typing_error_and_adds_no_other_results(
-    world: World, question: str, found: list[str] | None
+    world: World, question: str, expected_slugs: list[str] | None
 ) -> None:
     await world.product("north", "lanternfall", title="Lanternfall", description="A platformer of light.")
     await world.product("south", "cafe", title="Café Simulator", tags=["coop"])
@@ -320,10 +320,10 @@ async def test_search_corrects_one_typing_error_and_adds_no_other_results(
 
     for sort in ({}, {"sort": "relevance"}):
         answer = await world.call("GET", "/products", params={"q": question, **sort})
-        if found is None:
+        if expected_slugs is None:
             assert answer.status_code == 400
         else:
-            assert slugs(answer.json()["items"]) == found
+            assert slugs(answer.json()["items"]) == expected_slugs
 
 
 async def test_relevance_puts_titles_before_descriptions_and_pages_through(world: World) -> None:
