@@ -1,5 +1,5 @@
-"""Other applications write the rows of connected tables at the same time, with the statements of common ORMs: no change
-of theirs or of ours is lost."""
+"""Countersign and other applications change the same rows of connected tables concurrently. The applications use the
+statements of common ORMs. No change is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -37,12 +37,12 @@ async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> 
         connection.execute(statement.encode())
         connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO reader_{name}".encode())
         connection.execute(b"SELECT setval('customer_customer_id_seq', 3)")
-    async with open_shop(url, tmp_path, writable_registry(version="version"), is_shared=True) as opened:
-        yield opened
+    async with open_shop(url, tmp_path, writable_registry(version="version"), is_shared=True) as shop:
+        yield shop
 
 
-async def _optimistic(connection: Connection, customer: int) -> int:
-    """Change a row that has the version that was read, as Hibernate, SQLAlchemy and Rails do."""
+async def _change_optimistically(connection: Connection, customer: int) -> int:
+    """Change a row if it still has the version that was read, as Hibernate, SQLAlchemy and Rails do."""
     while True:
         visits, version = await connection.fetchrow(
             "SELECT visits, version FROM customer WHERE customer_id = $1", customer
@@ -55,7 +55,7 @@ async def _optimistic(connection: Connection, customer: int) -> int:
             return 1
 
 
-async def _pessimistic(connection: Connection, customer: int) -> int:
+async def _change_under_lock(connection: Connection, customer: int) -> int:
     async with connection.transaction():
         visits, version = await connection.fetchrow(
             "SELECT visits, version FROM customer WHERE customer_id = $1 FOR UPDATE", customer
@@ -66,7 +66,7 @@ async def _pessimistic(connection: Connection, customer: int) -> int:
     return 1
 
 
-async def _in_bulk(connection: Connection, _: int) -> int:
+async def _change_all(connection: Connection, _: int) -> int:
     await connection.execute("UPDATE customer SET visits = visits + 1, version = version + 1")
     return len(CUSTOMERS)
 
@@ -89,7 +89,7 @@ async def _write(url: str, change: Callable[[Connection, int], Awaitable[int]]) 
 
 
 async def _update(shop: Shop, person: Caller, number: int) -> int:
-    """Add one to the visits of a customer, as a person does who tries again after a refusal."""
+    """Add one to the visits of a customer as a person, and try again after each refusal."""
     while True:
         record = (await shop.inside.value(person, "customer", "list"))[number % 3]
         body = {"id": record["id"], "revision": record["revision"], "visits": record["visits"] + 1}
@@ -101,12 +101,12 @@ async def _update(shop: Shop, person: Caller, number: int) -> int:
 
 
 async def _propose(shop: Shop, person: Caller, headers: dict[str, str], plans: set[str], number: int) -> int:
-    """Add one to the visits of a customer by a plan, until one is not stale. Equal proposals of an agent are one plan,
-    which is added to `plans` and counts once."""
+    """Propose to add one to the visits of a customer, and approve the plan. Try again if the plan is stale. Equal
+    proposals of an agent are one plan, which is added to `plans` and counts once."""
     service = shop.inside.service
     while True:
-        listed = await shop.http.post("/api/customer/list", json={}, headers=headers)
-        record = listed.json()["value"][number % 3]
+        response = await shop.http.post("/api/customer/list", json={}, headers=headers)
+        record = response.json()["value"][number % 3]
         body = {"id": record["id"], "revision": record["revision"], "visits": record["visits"] + 1}
         answer = await shop.http.post("/api/customer/update", json=body, headers=headers)
         if answer.status_code != 202:
@@ -129,11 +129,12 @@ async def test_no_change_is_lost_beside_four_writers_with_an_orm(shop: Shop) -> 
     name = shop.url.rpartition("/")[2]
     url = shop.url.replace(f"reader_{name}@", "postgres@")
 
-    theirs = [_write(url, change) for change in (_optimistic, _pessimistic, _in_bulk, _soft_delete)]
-    ours = [_update(shop, person, number) for number in range(PEOPLE)]
+    changes = (_change_optimistically, _change_under_lock, _change_all, _soft_delete)
+    other_writers = [_write(url, change) for change in changes]
+    writers = [_update(shop, person, number) for number in range(PEOPLE)]
     plans: set[str] = set()
-    ours += [_propose(shop, person, headers, plans, number) for number in range(AGENTS)]
-    counts = await asyncio.gather(*theirs, *ours)
+    writers += [_propose(shop, person, headers, plans, number) for number in range(AGENTS)]
+    counts = await asyncio.gather(*other_writers, *writers)
 
     with psycopg.connect(url) as connection:
         rows = connection.execute("SELECT sum(visits)::int, sum(version - 1)::int FROM customer").fetchall()

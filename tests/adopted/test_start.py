@@ -1,4 +1,4 @@
-"""A start with tables that differ from their models: only the models of these tables are left out."""
+"""If a table differs from its model when the service starts, the service suspends this model and serves the others."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,17 +14,18 @@ from tests.adopted.shop import REGISTRY, Shop, open_shop
 
 
 @asynccontextmanager
-async def started_again(shop: Shop, folder: Path) -> AsyncGenerator[tuple[Shop, dict[str, Any]]]:
+async def restarted(shop: Shop, folder: Path) -> AsyncGenerator[tuple[Shop, dict[str, Any]]]:
     """Start another service over the same database, and return it with the errors in its log by model."""
-    folder = folder / "again"
+    folder = folder / "restarted"
     folder.mkdir()
     with capture_logs() as logs:
-        async with open_shop(shop.url, folder, REGISTRY) as again:
-            yield again, {str(each["model"]): each for each in logs if each["log_level"] == "error" and "model" in each}
+        async with open_shop(shop.url, folder, REGISTRY) as new_shop:
+            errors = [entry for entry in logs if entry["log_level"] == "error" and "model" in entry]
+            yield new_shop, {str(entry["model"]): entry for entry in errors}
 
 
 @pytest.mark.parametrize(
-    ("change", "mend", "model", "problem"),
+    ("change", "revert", "model", "problem"),
     [
         (
             "ALTER TABLE customer RENAME COLUMN visits TO calls",
@@ -47,27 +48,27 @@ async def started_again(shop: Shop, folder: Path) -> AsyncGenerator[tuple[Shop, 
     ],
     ids=["column", "table", "key"],
 )
-async def test_a_start_leaves_out_only_the_model_whose_table_is_not_as_declared(
-    shop: Shop, tmp_path: Path, change: str, mend: str, model: str, problem: str
+async def test_a_start_suspends_only_the_model_whose_table_differs(
+    shop: Shop, tmp_path: Path, change: str, revert: str, model: str, problem: str
 ) -> None:
     shop.change(change)
 
-    async with started_again(shop, tmp_path) as (again, errors):
-        headers = {"Authorization": f"Bearer {await again.token_of(await again.inside.member())}"}
+    async with restarted(shop, tmp_path) as (new_shop, errors):
+        headers = {"Authorization": f"Bearer {await new_shop.token_of(await new_shop.inside.member())}"}
         assert list(errors) == [model]
         assert problem in errors[model]["problem"]
-        assert (await again.http.post(f"/api/{model}/list", json={}, headers=headers)).status_code == 404
-        order = (await again.http.post("/api/order/list", json={}, headers=headers)).json()["value"][0]
+        assert (await new_shop.http.post(f"/api/{model}/list", json={}, headers=headers)).status_code == 404
+        order = (await new_shop.http.post("/api/order/list", json={}, headers=headers)).json()["value"][0]
         assert ("customer" in order) is (model != "customer")
 
-        shop.change(mend)
-        await again.suspensions.check()
+        shop.change(revert)
+        await new_shop.suspensions.check()
 
-        listed = await again.http.post(f"/api/{model}/list", json={}, headers=headers)
-        assert (listed.status_code, len(listed.json()["value"])) == (200, 3)
+        response = await new_shop.http.post(f"/api/{model}/list", json={}, headers=headers)
+        assert (response.status_code, len(response.json()["value"])) == (200, 3)
 
 
-async def test_a_model_whose_columns_may_no_longer_be_read_is_left_out_until_they_may(shop: Shop) -> None:
+async def test_a_model_is_suspended_while_the_role_may_not_read_its_columns(shop: Shop) -> None:
     if shop.url.startswith("sqlite"):
         pytest.skip("a SQLite file has no privileges")
     role = shop.url.partition("//")[2].partition("@")[0]
@@ -82,7 +83,7 @@ async def test_a_model_whose_columns_may_no_longer_be_read_is_left_out_until_the
     assert len(await shop.inside.value(shop.inside.administrator(), "line", "list")) == 3
 
 
-async def test_a_column_that_no_model_declares_may_be_dropped(shop: Shop) -> None:
+async def test_dropping_a_column_that_no_model_declares_changes_nothing(shop: Shop) -> None:
     root = shop.inside.administrator()
     shop.change("ALTER TABLE country ADD COLUMN spare text")
     await shop.suspensions.check()
@@ -93,12 +94,12 @@ async def test_a_column_that_no_model_declares_may_be_dropped(shop: Shop) -> Non
     assert len(await shop.inside.value(root, "country", "list")) == 2
 
 
-async def test_a_row_rule_about_a_table_that_is_missing_since_the_start_makes_its_model_unavailable(
+async def test_a_model_is_unavailable_if_a_row_condition_refers_to_a_missing_table(
     shop: Shop, tmp_path: Path
 ) -> None:
     shop.change("ALTER TABLE customer RENAME TO people")
 
-    async with started_again(shop, tmp_path) as (again, _):
-        person = await again.inside.person(Grant(model="order", rows=(where("customer", eq="0" * 24),)))
+    async with restarted(shop, tmp_path) as (new_shop, _):
+        person = await new_shop.inside.person(Grant(model="order", rows=(where("customer", eq="0" * 24),)))
         with pytest.raises(Unavailable, match="changed since its review"):
-            await again.inside.value(person, "order", "list")
+            await new_shop.inside.value(person, "order", "list")

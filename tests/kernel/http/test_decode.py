@@ -121,7 +121,7 @@ def test_any_bytes_are_decoded_or_refused(body: bytes) -> None:
             attempt()
 
 
-def test_more_parameters_than_anyone_needs_are_refused() -> None:
+def test_more_than_64_parameters_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="64"):
         decode.parameters(b"&".join(b"a%d=1" % number for number in range(1000)))
 
@@ -134,13 +134,13 @@ def test_an_empty_form_field_counts_as_omitted() -> None:
 
 
 def test_the_error_for_an_unknown_name_lists_the_known_names() -> None:
-    with pytest.raises(InvalidRequest) as of_the_query:
+    with pytest.raises(InvalidRequest) as query_refusal:
         decode.query({"other": "1"}, Query)
-    with pytest.raises(InvalidRequest) as of_a_member:
+    with pytest.raises(InvalidRequest) as body_refusal:
         decode.json(b'{"name": "a", "items": [{"length": 1}]}', Body)
 
-    assert of_the_query.value.faults[0].detail == "is unknown here (known: limit, kind, streams)"
-    assert (of_a_member.value.faults[0].place, of_a_member.value.faults[0].detail) == (
+    assert query_refusal.value.faults[0].detail == "is unknown here (known: limit, kind, streams)"
+    assert (body_refusal.value.faults[0].place, body_refusal.value.faults[0].detail) == (
         "/items/0/length",
         "is unknown here (known: size, sort)",
     )

@@ -31,8 +31,8 @@ def _length(stage: str) -> int:
     return len(stage)
 
 
-async def upgrade_errors(database: Database, *models: type[Model]) -> str:
-    """Return the errors of an upgrade that would lose data. The upgrade must not change anything."""
+async def reported_losses(database: Database, *models: type[Model]) -> str:
+    """Return the losses that a refused upgrade reports. The upgrade must not change anything."""
     state_before = (await shape(database), await installed(database))
     with pytest.raises(DataLoss) as refusal:
         await upgrade(database, *models)
@@ -41,9 +41,9 @@ async def upgrade_errors(database: Database, *models: type[Model]) -> str:
     return str(refusal.value)
 
 
-async def in_the_way(database: Database, *models: type[Model], destroy: bool = False) -> str:
-    """Return the data that prevents the upgrade. The upgrade must not change anything, and the plan must report the
-    same data."""
+async def reported_obstacles(database: Database, *models: type[Model], destroy: bool = False) -> str:
+    """Return the obstacles that a refused upgrade reports. The upgrade must not change anything, and the plan must
+    report the same obstacles."""
     state_before = (await shape(database), await installed(database))
     with pytest.raises(ConflictingData) as refusal:
         await upgrade(database, *models, destroy=destroy)
@@ -57,11 +57,11 @@ async def test_a_dropped_field_is_refused_and_then_dropped_for_good(database: Da
     await upgrade(database, full_model)
     await put(database, "lead", title="One", size="Big")
 
-    errors = await upgrade_errors(database, remaining_model)
+    losses = await reported_losses(database, remaining_model)
     await upgrade(database, remaining_model, destroy=True)
     await upgrade(database, full_model)
 
-    assert "drop lead.size with its values" in errors
+    assert "drop lead.size with its values" in losses
     assert await all_of(database, "lead", "title", "size") == [("One", None)]
 
 
@@ -69,10 +69,10 @@ async def test_a_renamed_field_is_a_removed_and_an_added_field(database: Databas
     await upgrade(database, model("lead", title=Text()))
     await put(database, "lead", title="One")
 
-    errors = await upgrade_errors(database, model("lead", name=Text()))
+    losses = await reported_losses(database, model("lead", name=Text()))
     await upgrade(database, model("lead", name=Text()), destroy=True)
 
-    assert "drop lead.title with its values" in errors
+    assert "drop lead.title with its values" in losses
     assert await column_of(database, "lead", "name") == [None]
 
 
@@ -86,16 +86,16 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
                 "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, 'a', 1, 1)", name
             )
 
-    errors = await upgrade_errors(database, lead)
+    losses = await reported_losses(database, lead)
     await upgrade(database, lead, destroy=True)
 
-    assert "drop the table note with its records" in errors
+    assert "drop the table note with its records" in losses
     assert await column_of(database, "lead", "title") == ["One"]
     assert [row[0] for row in await database.fetch("SELECT model FROM record_change")] == ["lead"]
 
 
 @pytest.mark.parametrize(
-    ("first_field", "value", "after", "becomes"),
+    ("old_field", "value", "new_field", "reason"),
     [
         (Text, "7", Number, "a text cannot become a number"),
         (Number, 7, Text, "a number cannot become a text"),
@@ -107,16 +107,16 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
     ],
 )
 async def test_a_field_of_another_kind_begins_empty_on_request(
-    database: Database, first_field: Any, value: int | str | None, after: Any, becomes: str
+    database: Database, old_field: Any, value: int | str | None, new_field: Any, reason: str
 ) -> None:
     other_model = model("other", title=Text())
-    await upgrade(database, other_model, model("lead", title=Text(), size=first_field()))
+    await upgrade(database, other_model, model("lead", title=Text(), size=old_field()))
     await put(database, "lead", size=value)
 
-    errors = await upgrade_errors(database, other_model, model("lead", title=Text(), size=after()))
-    await upgrade(database, other_model, model("lead", title=Text(), size=after()), destroy=True)
+    losses = await reported_losses(database, other_model, model("lead", title=Text(), size=new_field()))
+    await upgrade(database, other_model, model("lead", title=Text(), size=new_field()), destroy=True)
 
-    assert f"drop lead.size with its values, since {becomes}" in errors
+    assert f"drop lead.size with its values, since {reason}" in losses
     assert await column_of(database, "lead", "size") == [None]
 
 
@@ -129,20 +129,20 @@ async def test_an_unused_option_is_removed_without_confirmation(database: Databa
     assert await column_of(database, "lead", "stage") == ["new"]
 
 
-@pytest.mark.parametrize(("options", "instead"), [({}, None), ({"default": "new", "required": True}, "new")])
+@pytest.mark.parametrize(("options", "replacement"), [({}, None), ({"default": "new", "required": True}, "new")])
 async def test_removing_a_used_option_needs_confirmation_and_clears_the_values(
-    database: Database, options: Mapping[str, Any], instead: str | None
+    database: Database, options: Mapping[str, Any], replacement: str | None
 ) -> None:
     computed_fields = {"length": Number(computed=_length)}
     await upgrade(database, model("lead", stage=Select("new", "lost", "gone", **options), **computed_fields))
     await put(database, "lead", stage="lost", length=4)
     await put(database, "lead", stage="new", length=3)
 
-    errors = await upgrade_errors(database, model("lead", stage=Select("new", **options), **computed_fields))
+    losses = await reported_losses(database, model("lead", stage=Select("new", **options), **computed_fields))
     await upgrade(database, model("lead", stage=Select("new", **options), **computed_fields), destroy=True)
 
-    assert "take lost, gone out of lead.stage" in errors
-    assert await all_of(database, "lead", "stage", "length") == [(instead, instead and 3), ("new", 3)]
+    assert "take lost, gone out of lead.stage" in losses
+    assert await all_of(database, "lead", "stage", "length") == [(replacement, replacement and 3), ("new", 3)]
 
 
 async def test_a_field_loses_an_option_and_becomes_required_at_once(database: Database) -> None:
@@ -159,7 +159,7 @@ async def test_an_option_used_in_a_required_field_is_removed_only_after_its_valu
     await upgrade(database, model("lead", stage=Select("new", "lost", required=True)))
     await put(database, "lead", stage="lost")
 
-    obstacles = await in_the_way(database, model("lead", stage=Select("new", required=True)), destroy=True)
+    obstacles = await reported_obstacles(database, model("lead", stage=Select("new", required=True)), destroy=True)
 
     assert obstacles == (
         "lead.stage is required and loses the options lost, still used in 1 record: give these records "
@@ -169,16 +169,16 @@ async def test_an_option_used_in_a_required_field_is_removed_only_after_its_valu
 
 async def test_a_required_field_without_a_default_is_refused_while_records_exist(database: Database) -> None:
     user, title = model("user", title=Text()), {"title": Text()}
-    required_fields_model = model(
+    new_lead = model(
         "lead", title=Text(), size=Number(required=True), owner=Ref("user", required=True, default=CALLER)
     )
     await upgrade(database, user, model("lead", **title))
     record_id = await put(database, "lead", title="One")
 
-    obstacles = await in_the_way(database, user, required_fields_model)
+    obstacles = await reported_obstacles(database, user, new_lead)
     async with database.transaction() as transaction:
         await transaction.run("DELETE FROM lead WHERE id = $1", record_id)
-    await upgrade(database, user, required_fields_model)
+    await upgrade(database, user, new_lead)
 
     assert obstacles == (
         "lead.size is required and 1 record would be without it: give it a default, or make it optional; "
@@ -189,11 +189,11 @@ async def test_a_required_field_without_a_default_is_refused_while_records_exist
 async def test_a_field_becomes_required_once_every_record_has_a_value(database: Database) -> None:
     await upgrade(database, model("lead", size=Number()))
     await put(database, "lead", size=1)
-    empty = [await put(database, "lead") for _ in range(2)]
+    empty_ids = [await put(database, "lead") for _ in range(2)]
 
-    obstacles = await in_the_way(database, model("lead", size=Number(required=True)))
+    obstacles = await reported_obstacles(database, model("lead", size=Number(required=True)))
     async with database.transaction() as transaction:
-        await transaction.run_many("UPDATE lead SET size = 2 WHERE id = $1", [(lead_id,) for lead_id in empty])
+        await transaction.run_many("UPDATE lead SET size = 2 WHERE id = $1", [(lead_id,) for lead_id in empty_ids])
     await upgrade(database, model("lead", size=Number(required=True)))
 
     assert "lead.size is required and 2 records would be without it" in obstacles
@@ -202,16 +202,16 @@ async def test_a_field_becomes_required_once_every_record_has_a_value(database: 
 
 async def test_duplicates_prevent_a_unique_field_and_their_value_is_not_reported(database: Database) -> None:
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
-    doubles = [await put(database, "lead", mail="secret@example.com") for _ in range(2)]
+    duplicate_ids = [await put(database, "lead", mail="secret@example.com") for _ in range(2)]
     await put(database, "lead")
     await put(database, "lead")
 
-    obstacles = await in_the_way(database, model("lead", mail=Text(personal="EMAIL", unique=True)))
+    obstacles = await reported_obstacles(database, model("lead", mail=Text(personal="EMAIL", unique=True)))
     async with database.transaction() as transaction:
-        await transaction.run("UPDATE lead SET mail = 'b' WHERE id = $1", doubles[0])
+        await transaction.run("UPDATE lead SET mail = 'b' WHERE id = $1", duplicate_ids[0])
     await upgrade(database, model("lead", mail=Text(personal="EMAIL", unique=True)))
 
-    assert all(double in obstacles for double in doubles)
+    assert all(duplicate_id in obstacles for duplicate_id in duplicate_ids)
     assert "change all but one of them" in obstacles
     assert "secret" not in obstacles
 
@@ -233,17 +233,17 @@ async def test_the_vault_forgets_values_of_fields_that_are_no_longer_personal(
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
         email = PersonalValue("EMAIL", "a", True)
-        held_values = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
+        stored_values = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
         alias = await vault.create_alias_id(transaction, "EMAIL", "domain")
-    first_lead = await put(database, "lead", mail="a", mail__value=held_values[0].id)
-    await put(database, "lead", mail="a", mail__value=held_values[1].id, notes="a", notes__value=held_values[3].id)
+    first_lead = await put(database, "lead", mail="a", mail__value=stored_values[0].id)
+    await put(database, "lead", mail="a", mail__value=stored_values[1].id, notes="a", notes__value=stored_values[3].id)
     async with database.transaction() as transaction:
         await vault.add_alias(transaction, "lead", first_lead, "mail", "domain", alias.id)
 
-    errors = await upgrade_errors(database, *after)
+    losses = await reported_losses(database, *after)
     await upgrade(database, *after, destroy=True)
 
-    assert "forget the EMAIL values of lead.mail in the vault and their copies in the audit" in errors
+    assert "forget the EMAIL values of lead.mail in the vault and their copies in the audit" in losses
     # The third reference belongs to another owner.
     assert [tuple(row) for row in await database.fetch("SELECT label, refs FROM pii_value")] == [("EMAIL", 1)]
     assert await database.fetch("SELECT 1 FROM pii_alias") == []
@@ -253,16 +253,16 @@ async def test_another_label_gives_every_value_another_id(database: Database) ->
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
     vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
-        (held_value,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
-    await put(database, "lead", mail="a", mail__value=held_value.id)
+        (stored_value,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
+    await put(database, "lead", mail="a", mail__value=stored_value.id)
 
-    await upgrade_errors(database, model("lead", mail=Text(personal="CONTACT")))
+    await reported_losses(database, model("lead", mail=Text(personal="CONTACT")))
     await upgrade(database, model("lead", mail=Text(personal="CONTACT")), destroy=True)
 
     (value,) = await column_of(database, "lead", "mail__value")
     rows = [tuple(row) for row in await database.fetch("SELECT id, label, hash, refs FROM pii_value")]
     assert rows == [(value, "CONTACT", None, 1)]
-    assert value != held_value.id
+    assert value != stored_value.id
 
 
 async def test_models_and_fields_without_a_record_are_removed_without_confirmation(database: Database) -> None:
@@ -281,7 +281,7 @@ async def test_a_field_without_values_of_a_model_with_records_needs_confirmation
     await upgrade(database, model("lead", title=Text(), size=Text()), model("note", text=Text()))
     await put(database, "lead", title="One")
 
-    errors = await upgrade_errors(database, model("lead", title=Text()))
+    losses = await reported_losses(database, model("lead", title=Text()))
 
-    assert "drop lead.size with its values" in errors
-    assert "drop the table note" not in errors
+    assert "drop lead.size with its values" in losses
+    assert "drop the table note" not in losses

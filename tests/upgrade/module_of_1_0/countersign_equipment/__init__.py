@@ -3,8 +3,8 @@
 from countersign.declare import Date, Grant, Model, Module, Move, Ref, Role, Select, Text, Work, Workflow
 
 
-async def nobody_has_it(work: Work) -> None:
-    """Empty what is known of the loan."""
+async def end_loan(work: Work) -> None:
+    """Empty the fields of the loan."""
     await work.change(borrower=None, contact=None, due=None)
 
 
@@ -21,7 +21,7 @@ class Equipment(Model, plural="Equipment"):
     workflow = Workflow(
         "state",
         lend=Move("in_stock", to="lent", inputs=("borrower", "contact", "due"), help="Hand it out."),
-        take_back=Move("lent", to="in_stock", effect=nobody_has_it, help="It is back, and whole."),
+        take_back=Move("lent", to="in_stock", effect=end_loan, help="It is back, and whole."),
         scrap=Move("in_stock", "lent", to="scrapped", needs_approval=True, help="It is lost or beyond repair."),
     )
 
