@@ -16,7 +16,7 @@ from countersign.kernel.database import migration_marker
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
-from countersign.kernel.http import exchange, idempotency
+from countersign.kernel.http import client_address, idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.decode import FORM
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
@@ -278,7 +278,7 @@ def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
         prefix="",
         service="records",
         log_part="records",
-        trusted_proxies=exchange.configured_proxies(records.settings),
+        trusted_proxies=client_address.configured_proxies(records.settings),
         log_requests=records.settings.log_requests,
         cache_control="no-store",
     )

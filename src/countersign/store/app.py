@@ -10,7 +10,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.http import exchange, idempotency
+from countersign.kernel.http import client_address, idempotency
 from countersign.kernel.http.app import App, Policy, problem_renderer
 from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimiter
 from countersign.kernel.http.routing import Route
@@ -127,7 +127,7 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Seque
         workers=workers,
     )
     app = _application(store, routes, store.root_url)
-    return SandboxRouter(app, store, put_together, _limiter(store), exchange.configured_proxies(store.settings))
+    return SandboxRouter(app, store, put_together, _limiter(store), client_address.configured_proxies(store.settings))
 
 
 def _application(
@@ -138,7 +138,7 @@ def _application(
         render_error=problem_renderer(problems_url),
         prefix=PREFIX,
         service=service,
-        trusted_proxies=exchange.configured_proxies(settings),
+        trusted_proxies=client_address.configured_proxies(settings),
         log_requests=settings.log_requests,
         pages_bytes=settings.page_cache_mib << 20,
         max_age_s=settings.catalog_max_age_s,

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from countersign.kernel.http.exchange import Exchange, TrustedProxies
+from countersign.kernel.http.client_address import TrustedProxies
+from countersign.kernel.http.exchange import Exchange
 from countersign.kernel.http.request import BodyTooLarge, ClientGone, Message
 from countersign.kernel.http.response import Response
 

@@ -23,7 +23,7 @@ from countersign.cli.server.dependencies import Finding
 from countersign.cli.server.listen_address import PORTS, local_url
 from countersign.cli.server.serve import port_type
 from countersign.kernel import clock, ids
-from countersign.kernel.http import exchange
+from countersign.kernel.http import client_address
 from countersign.kernel.http.management import Readiness
 from countersign.settings import PREFIX, BadSetting, Settings, file_variables
 from countersign.store import lifespan
@@ -186,7 +186,7 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
 def _check_settings(settings: Settings) -> Finding:
     """Check the settings that only the services parse, and that the name of every setting is known."""
     try:
-        exchange.configured_proxies(settings)
+        client_address.configured_proxies(settings)
     except BadSetting as error:
         remedy = "Correct the setting; `countersign config` explains every setting."
         return Finding("settings", "fail", str(error), remedy)

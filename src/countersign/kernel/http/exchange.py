@@ -1,58 +1,15 @@
-"""One HTTP request with its response as ASGI messages, and the trusted proxies. No other module reads or writes ASGI
-messages."""
+"""One HTTP request with its response as ASGI messages. No other module reads or writes ASGI messages."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
-from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, TypeAlias
 
 from countersign.kernel import ids
+from countersign.kernel.http.client_address import client_address
 from countersign.kernel.http.deprecation import Deprecation, deprecation_headers
 from countersign.kernel.http.direct_response import write_response
 from countersign.kernel.http.request import STATE_KEY, BodyTooLarge, ClientGone, Headers, Receive, Send
 from countersign.kernel.http.response import EncodedHeaders, Response, encode_headers
-from countersign.settings import BadSetting, Settings
-
-
-class TrustedProxies:
-    """The addresses and networks of trusted proxies (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`). A network may be written
-    with any of its addresses (`10.42.3.1/16`)."""
-
-    def __init__(self, text: str) -> None:
-        """Parse a comma-separated list.
-
-        Raises:
-            ValueError: an entry with a slash is not a network; the message names the entry.
-        """
-        parts = [part for part in map(str.strip, text.split(",")) if part]
-        self._addresses = frozenset(part for part in parts if "/" not in part)
-        self._networks = tuple(ip_network(part, strict=False) for part in parts if "/" in part)
-
-    def __contains__(self, address: object) -> bool:
-        if not isinstance(address, str):
-            return False
-        if address in self._addresses:
-            return True
-        if not self._networks:
-            return False
-        try:
-            ip = ip_address(address)
-        except ValueError:
-            return False
-        return any(ip in network for network in self._networks)
-
-
-def configured_proxies(settings: Settings) -> TrustedProxies:
-    """Return the configured proxies.
-
-    Raises:
-        BadSetting: an entry with a slash is not a network.
-    """
-    try:
-        return TrustedProxies(settings.trusted_proxies)
-    except ValueError as error:
-        raise BadSetting(f"COUNTERSIGN_TRUSTED_PROXIES: {error}") from error
-
 
 Scope: TypeAlias = dict[str, Any]
 
@@ -100,7 +57,7 @@ class Exchange:
         self.names_its_host = hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
         client = scope.get("client")
         self.is_proxied: bool = client is not None and client[0] in trusted_proxies
-        self.address = _address(scope, self.headers, trusted_proxies)
+        self.address = client_address(scope.get("client"), self.headers, trusted_proxies)
         self.request_id = ids.new_request_id()
         self.principal = ""
         self.limits: EncodedHeaders = ()
@@ -204,32 +161,3 @@ class Exchange:
         pairs += ((b"x-request-id", self.request_id.encode()), _NOSNIFF)
         self.started = True
         self.status = status
-
-
-def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) -> str:
-    """Return the client's IP address. X-Forwarded-For is read from right to left, and addresses of trusted proxies are
-    skipped."""
-    client = scope.get("client")
-    address: str = client[0] if client else "local"
-    if address not in trusted_proxies:
-        return _counted(address)
-    forwarded_for = headers.get("x-forwarded-for") or ""
-    for hop in reversed([part.strip() for part in forwarded_for.split(",") if part.strip()]):
-        address = hop
-        if hop not in trusted_proxies:
-            break
-    return _counted(address)
-
-
-def _counted(address: str) -> str:
-    """Return the form of an address for limits and logs. An IPv6 address becomes its /64 network, because one client
-    usually owns the whole network."""
-    if ":" not in address:
-        return address
-    try:
-        ipv6 = IPv6Address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if ipv6.ipv4_mapped is not None:
-        return str(ipv6.ipv4_mapped)
-    return str(IPv6Network((int(ipv6) >> 64 << 64, 64)))
