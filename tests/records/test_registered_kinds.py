@@ -22,8 +22,8 @@ from countersign.declare import (
     Text,
 )
 from countersign.declare.registry import Registry
-from countersign.records import api_document, base_models
-from countersign.records.api_document import Approvals
+from countersign.records import api_meta, base_models, json_schemas
+from countersign.records.api_meta import Approvals
 from countersign.records.commands.errors import BadInput
 from countersign.records.schema.difference import desired_snapshot, steps_between
 from countersign.records.schema.snapshot import EMPTY
@@ -181,9 +181,9 @@ async def test_a_masked_caller_reads_and_sends_back_tokens(service: InProcessSer
 async def test_a_registered_kind_is_described(service: InProcessService) -> None:
     root, approvals = service.administrator(), Approvals(frozenset(), frozenset(), frozenset())
 
-    meta = api_document.meta(root, service.service.records.registry, approvals)
+    meta = api_meta.meta(root, service.service.records.registry, approvals)
     fields = next(model["fields"] for model in meta["models"] if model["name"] == "shift")
-    schema = api_document.input_schema(root.view.models["shift"], "create")["properties"]
+    schema = json_schemas.input_schema(root.view.models["shift"], "create")["properties"]
 
     assert [field["kind"] for field in fields] == ["text", "duration", "iban"]
     assert schema["worked"]["pattern"] == "^[0-9]{1,4}:[0-5][0-9]$"

@@ -8,7 +8,7 @@ from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import ConstraintViolation
 from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.api_document import Approvals
+from countersign.records.api_meta import Approvals
 from countersign.records.approvals import policy, proposals
 from countersign.records.base_models import CURRENCY
 from countersign.records.commands import command, csv_import, record_writer

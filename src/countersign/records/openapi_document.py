@@ -5,9 +5,10 @@ from typing import Any
 
 from countersign import __version__
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.api_document import Approvals, BuiltinCommands, input_schema, value_schema
+from countersign.records.api_meta import Approvals, BuiltinCommands
 from countersign.records.commands import command
 from countersign.records.commands.command import describe
+from countersign.records.json_schemas import input_schema, value_schema
 
 _ERROR = {
     "type": "object",

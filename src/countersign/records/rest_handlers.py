@@ -16,9 +16,9 @@ from countersign.kernel.http import decode, idempotency, response
 from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.mcp import messages
 from countersign.kernel.security import passwords
-from countersign.records import api_document, openapi_document
+from countersign.records import api_meta, openapi_document
 from countersign.records.access import agent_tokens, sessions
-from countersign.records.api_document import Approvals, BuiltinCommands
+from countersign.records.api_meta import Approvals, BuiltinCommands
 from countersign.records.approvals import decisions
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.audit import chain
@@ -89,12 +89,12 @@ class Handlers:
     async def commands(self, call: RecordsRequest) -> Response:
         """Return the commands that the caller may use."""
         approvals = await self._approvals()
-        return _tagged(call, Commands(api_document.command_list(call.caller, approvals, self.own)))
+        return _tagged(call, Commands(api_meta.command_list(call.caller, approvals, self.own)))
 
     async def meta(self, call: RecordsRequest) -> Response:
         """Return the modules, models, readable fields and actions that are visible to the caller."""
-        document = api_document.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
-        api_document.name_currency(document, await self.dispatch.currency())
+        document = api_meta.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
+        api_meta.name_currency(document, await self.dispatch.currency())
         answer = _tagged(call, document)
         answer.headers = (*answer.headers, LINK)
         return answer

@@ -20,9 +20,9 @@ from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, JsonRpcError
 from countersign.kernel.mcp.server import Implementation, McpServer
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
-from countersign.records import api_document
+from countersign.records import json_schemas
 from countersign.records.access.view import ModelView, View
-from countersign.records.api_document import Approvals, BuiltinCommands
+from countersign.records.api_meta import Approvals, BuiltinCommands
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import command, limits
 from countersign.records.commands.command import describe
@@ -216,7 +216,7 @@ def _tool(view: ModelView, name: str, builtin_commands: BuiltinCommands, approva
     )
     move = None if model.workflow is None else model.workflow.moves.get(name)
     title = f"{model.label}: {name.replace('_', ' ') if move is None else move.label}"
-    schema = _compact(api_document.input_schema(view, name), may_empty=name != "create")
+    schema = _compact(json_schemas.input_schema(view, name), may_empty=name != "create")
     return Tool(f"{model.name}__{name}", title, description, schema, HINTS.get(name, Hints()))
 
 

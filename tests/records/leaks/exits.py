@@ -9,7 +9,7 @@ import pytest
 
 from countersign.kernel import telemetry
 from countersign.kernel.database import versions
-from countersign.records import api_document, dispatch, openapi_document, redaction, rest_handlers
+from countersign.records import dispatch, json_schemas, openapi_document, redaction, rest_handlers
 from countersign.records.access import visibility
 from countersign.records.access.view import Domain
 from countersign.records.commands import export, record_writer
@@ -154,10 +154,10 @@ async def _exported(office: Office) -> str:
 
 
 def _describing_everything(patch: pytest.MonkeyPatch) -> None:
-    original_object = api_document._object
+    original_object = json_schemas._object
     replace_defence(
         patch,
-        api_document,
+        json_schemas,
         "_object",
         lambda properties, required: {**original_object(properties, required), "not": "tax_id"},
     )

@@ -8,7 +8,7 @@ import pytest
 
 from countersign.declare import Field
 from countersign.kernel.http.response import Response
-from countersign.records import api_document, app, rest_handlers
+from countersign.records import api_meta, app, rest_handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import proposals
 from countersign.records.commands import export, queries, record_writer, select, unmask_input
@@ -116,12 +116,12 @@ def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:
 
 def meta_names_every_module(patch: pytest.MonkeyPatch) -> None:
     """The description of the service lists modules of which the caller sees nothing."""
-    real = api_document.meta
+    real = api_meta.meta
 
     def described(caller: Any, registry: Any, approvals: Any) -> dict[str, Any]:
         return {**real(caller, registry, approvals), "modules": [module.name for module in registry.modules]}
 
-    patch.setattr(api_document, "meta", described)
+    patch.setattr(api_meta, "meta", described)
 
 
 def plans_of_others_are_listed(patch: pytest.MonkeyPatch) -> None:
