@@ -93,7 +93,7 @@ def config(data: str | None) -> None:
         raise _setting_failure(error) from error
     setting_values += [_explained(variable) for variable in CLIENT_VARIABLES]
     if output.wants_json():
-        output.answer({"settings": [_as_json(setting) for setting in setting_values]})
+        output.print_result({"settings": [_as_json(setting) for setting in setting_values]})
         return
     for setting in setting_values:
         click.echo(output.clean(_as_text(setting)))

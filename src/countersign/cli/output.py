@@ -208,7 +208,7 @@ def note(text: str) -> None:
     click.echo(clean(text), err=True)
 
 
-def answer(value: object, text: str = "") -> None:
+def print_result(value: object, text: str = "") -> None:
     """Print the result of a command: with --json the value as JSON, otherwise the text."""
     if wants_json():
         click.echo(json.dumps(value, ensure_ascii=True))

@@ -30,7 +30,7 @@ def version() -> None:
         "system": f"{sys.platform} {platform.machine()}",
     }
     shown_values = {**value, "schemas": ", ".join(f"{schema} {name}" for schema, name in schemas.items())}
-    output.answer(value, "\n".join(f"{name}: {text}" for name, text in shown_values.items()))
+    output.print_result(value, "\n".join(f"{name}: {text}" for name, text in shown_values.items()))
 
 
 @click.command()

@@ -40,7 +40,7 @@ def create_org(slug: str, name: str, data: str | None) -> None:
 
     failure = f"cannot create the organisation {slug}"
     organisation = store.run(data, failure, work, validate_new=lambda: organisations.require_valid(slug, name))
-    output.answer(
+    output.print_result(
         {"id": organisation.id, "slug": organisation.slug, "name": organisation.name},
         f"Created the organisation {organisation.slug}.",
     )
@@ -78,7 +78,7 @@ def create_person(
     person_id = store.run(data, failure, work)
     role_text = f" with the role {role or 'viewer'} in {slug}" if slug else ""
     value = {"id": person_id.id, "email": person_id.email, "org": slug, "role": (role or "viewer") if slug else None}
-    output.answer(value, f"Created {person_id.email}{role_text}.")
+    output.print_result(value, f"Created {person_id.email}{role_text}.")
 
 
 def _read_password() -> str:
@@ -137,7 +137,7 @@ def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ..
         "scope": scope_text,
         "redirect_uris": list(new_client.redirect_uris),
     }
-    output.answer(value, f"client_id: {new_client.id}\nclient_secret: {secret}")
+    output.print_result(value, f"client_id: {new_client.id}\nclient_secret: {secret}")
     output.note("Keep the secret now: only its hash is stored, so the secret cannot be shown again.")
 
 
@@ -166,7 +166,7 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
 
     token_text, token_scopes, lasts_s, issuer = store.run(data, failure, work)
     value = {"access_token": token_text, "token_type": "Bearer", "expires_in": lasts_s, "scope": token_scopes}
-    output.answer({**value, "issuer": issuer}, token_text)
+    output.print_result({**value, "issuer": issuer}, token_text)
     output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {token_scopes}")
 
 
@@ -226,7 +226,7 @@ def add_issuer(
             )
 
     issuer_row = store.run(data, f"cannot trust {issuer}", work)
-    output.answer(_issuer_value(issuer_row), f"{issuer_row.issuer} is trusted as {issuer_row.name}.")
+    output.print_result(_issuer_value(issuer_row), f"{issuer_row.issuer} is trusted as {issuer_row.name}.")
 
 
 @issuers.command("list")
@@ -242,7 +242,7 @@ def list_issuers(data: str | None) -> None:
     lines = [
         f"{row.issuer}  {row.name}  {row.jwks_uri}  {','.join(sorted(row.algorithms))}" for row in issuer_rows
     ]
-    output.answer(
+    output.print_result(
         {"issuers": [_issuer_value(row) for row in issuer_rows]}, "\n".join(lines) or "No issuer is trusted."
     )
 
@@ -260,7 +260,7 @@ def remove_issuer(issuer: str, data: str | None) -> None:
             return await registrations.revoke_issuer(transaction, issuer)
 
     ended_sessions = store.run(data, f"cannot remove {issuer}", work)
-    output.answer(
+    output.print_result(
         {"issuer": issuer, "agents_ended": ended_sessions},
         f"{issuer} is no longer trusted; agents ended: {ended_sessions}.",
     )

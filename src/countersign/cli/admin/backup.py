@@ -125,7 +125,7 @@ def _back_up_and_report(
     if name == STDOUT:
         output.note(summary)
     else:
-        output.answer(value, summary)
+        output.print_result(value, summary)
     if manifest.unreadable:
         output.note("These files are missing or damaged in the blob store; everything else is in the backup:")
         for sha256 in manifest.unreadable:

@@ -95,7 +95,7 @@ def connect(
     reserved = [model.declared.name for model in base_models.MODULE.models]
     module_draft = draft.draft(database, samples, name=module, origin=origin, tables=tables, reserved=reserved)
     _write(path, module_draft)
-    output.answer(_as_json(module, path, database, module_draft.report))
+    output.print_result(_as_json(module, path, database, module_draft.report))
     columns = sum(bool(values) for values in samples.values())
     _summarize(database, module_draft.report, took_s, f"up to {sample} values of {columns} text columns", is_try)
     output.say(f"Wrote {path}. Read it, decide on what is masked, and try it:")

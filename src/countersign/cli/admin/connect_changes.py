@@ -50,7 +50,7 @@ def diff(
     address = address_of(url, url_file)
     database = module_text_file.read_database(address, file.models)
     changes, tables = _changes(file, address, database, accepts_wide=accepts_wide)
-    output.answer({"file": module, "changes": [_as_json(each) for each in changes], "tables": tables})
+    output.print_result({"file": module, "changes": [_as_json(each) for each in changes], "tables": tables})
     _show(changes, tables)
     if not changes and not tables:
         output.say(f"{module}: nothing has changed.")
@@ -114,7 +114,7 @@ def _conclude(module: str, changes: Sequence[ModelChange], chosen: Sequence[Mode
     left = [each.model for each in changes if each not in chosen]
     shown = [_as_json(each) for each in changes]
     found = {"file": module, "changes": shown, "accepted": [each.model for each in chosen], "left": left}
-    output.answer(found, _conclusion(module, changes, left))
+    output.print_result(found, _conclusion(module, changes, left))
     return Exit.CONFLICT if left else Exit.OK
 
 

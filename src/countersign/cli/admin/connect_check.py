@@ -50,7 +50,7 @@ def check(*, module: str, url: str | None, url_file: str | None, accepts_wide: b
     except Refused as refused:
         raise refusal_failure(CANNOT_CONNECT, refused) from refused
     look = [each.place for each in undecided_columns(file.text)]
-    output.answer(_as_json(file, found, look, database.role, excess))
+    output.print_result(_as_json(file, found, look, database.role, excess))
     for each in found:
         output.say(printable(f"{each.place}: {each.text}: {each.remedy}"))
     role = "" if excess is None else f" Role {database.role}: {_role(excess, found)}."
@@ -185,4 +185,4 @@ def rights(*, modules: Sequence[str], role: str) -> None:
     if all(len(relation_names(each)) == 1 for each in tables):
         output.note("No table of the files has a schema: the SQL takes public. A SQLite file has no roles.")
     statements = role_rights.grants(models, role, ", ".join(each.path.name for each in files))
-    output.answer({"files": list(modules), "role": role, "sql": statements}, statements.rstrip())
+    output.print_result({"files": list(modules), "role": role, "sql": statements}, statements.rstrip())

@@ -55,7 +55,7 @@ def _require_terminal(decisions: Sequence[str]) -> None:
 
 def _list(module: str, undecided: Sequence[MappedColumn]) -> None:
     shown = [{"column": each.place, "agents_see": each.shown, "why": each.reason} for each in undecided]
-    output.answer({"file": module, "look": shown})
+    output.print_result({"file": module, "look": shown})
     if not undecided:
         output.say(f"{module}: nothing to look at.")
     elif not output.wants_json():
@@ -67,7 +67,7 @@ def _save(module: str, file: ModuleFile, decisions: dict[str, Decision]) -> None
     module_text_file.save(file, changed)
     output.say(f"Wrote {module}.")
     left = len(columns.undecided_columns(changed))
-    output.answer({"file": module, "decided": list(decisions), "left": left}, f"{left} to look at.")
+    output.print_result({"file": module, "decided": list(decisions), "left": left}, f"{left} to look at.")
 
 
 def _given(
@@ -124,7 +124,7 @@ def _ask(module: str, undecided: Sequence[MappedColumn]) -> Exit:
         finally:
             unwritten += _save_answers(module, of_model, decisions)
     count = len(columns.undecided_columns(module_text_file.load(module).text))
-    output.answer({"file": module, "left": count}, f"{count} to look at.")
+    output.print_result({"file": module, "left": count}, f"{count} to look at.")
     return Exit.CONFLICT if unwritten else Exit.OK
 
 

@@ -115,7 +115,7 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
         summary += (
             f" {migration_result.blobs} files ({progress.size(migration_result.blobs_bytes)}) are in the other store."
         )
-    output.answer(value, summary)
+    output.print_result(value, summary)
     output.note("From now on, serve the installation with these settings on every node (… means the present value):")
     for line in target_settings(migration):
         output.note(f"  {line}")
@@ -220,7 +220,7 @@ def _show_plan(move: Migration, plan: MigrationResult) -> None:
     if is_served:
         lines.append("A server is running: stop it before the rows are moved.")
     value: dict[str, object] = {"to": move.target, "rows": rows, "blobs": plan.blobs, "blobs_bytes": plan.blobs_bytes}
-    output.answer({**value, "served": is_served}, "\n".join(lines))
+    output.print_result({**value, "served": is_served}, "\n".join(lines))
 
 
 async def _migrate(move: Migration) -> MigrationResult:
@@ -423,7 +423,7 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
             with lock.acquire(Path(settings.data), UPGRADING):
                 names = record_store.run_coroutine(_upgrade(settings, services), UPGRADING)
         value, summary = {"applied": names}, f"Were up to date: {', '.join(services)}."
-    output.answer({**value, "services": services}, "\n".join(names) or summary)
+    output.print_result({**value, "services": services}, "\n".join(names) or summary)
     for name in SERVICES:
         if service is None and name not in services:
             output.note(f"There are no tables of {name} here; to make them: countersign db upgrade {name}")

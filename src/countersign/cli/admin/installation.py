@@ -144,7 +144,7 @@ def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
     _confirm(yes, "Make these places one installation?", CANNOT_ADOPT)
     with lock.acquire(Path(settings.data), CANNOT_ADOPT):
         own_id = record_store.run_coroutine(_adopt(settings, is_new=new_id), CANNOT_ADOPT)
-    output.answer({"id": own_id}, f"The places belong to the installation {own_id}.")
+    output.print_result({"id": own_id}, f"The places belong to the installation {own_id}.")
 
 
 @installation.command("collect")
@@ -171,7 +171,7 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
     }
     uploads = collection_report.uploads + collection_report.staged
     summary = f"Removed {collection_report.blobs} files, and the leftovers of {uploads} uploads."
-    output.answer(value | {"report": report and report._asdict()}, summary)
+    output.print_result(value | {"report": report and report._asdict()}, summary)
     for note in report.notes if report else ():
         output.note(note)
     if collection_report.stopped:
@@ -278,7 +278,7 @@ def _show(overview: InstallationOverview) -> None:
             f"The collector last ran at {clock.rfc3339(overview.report.ran_at)}: {overview.report.files} files."
         )
     lines += overview.notes
-    output.answer(value, "\n".join(lines))
+    output.print_result(value, "\n".join(lines))
     if overview.conflict:
         output.note(f"Conflict: {overview.conflict}.")
         output.note(overview.remedy)

@@ -96,7 +96,7 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
         lines.append(f"Key {kid} stays published until {moment}, when its last token has expired.")
     if drop_previous:
         lines.append("Every earlier token is revoked.")
-    output.answer({"kid": ring.kid, "previous": list(end_by_key), "published_until": end_by_key}, "\n".join(lines))
+    output.print_result({"kid": ring.kid, "previous": list(end_by_key), "published_until": end_by_key}, "\n".join(lines))
 
 
 @keys.command("reencrypt")
@@ -134,7 +134,7 @@ def _show(value: dict[str, object], lines: list[str], master: MasterKey, usages:
     """
     statuses = list(key_statuses(master, usages))
     value |= {"keys": [status._asdict() for status in statuses], "sealed": [usage._asdict() for usage in usages]}
-    output.answer(value, "\n".join([*lines, *(status.words for status in statuses)]))
+    output.print_result(value, "\n".join([*lines, *(status.words for status in statuses)]))
     undecryptable = _undecryptable(master, usages)
     for usage in undecryptable:
         key_id = usage.key_id or "?"

@@ -68,7 +68,7 @@ def create_user(
         return user_id, setup.address(service.records, secret), service.records.root_url if is_guessed else ""
 
     user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, validate_new=new)
-    output.answer({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
+    output.print_result({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
     if guessed:
         output.note(f"The link names {guessed}: serve the records there, or first set COUNTERSIGN_RECORDS_URL.")
     output.note(f"Give this link to {username} alone: it sets the password, works once, and ends after a day.")
@@ -88,7 +88,7 @@ def list_modules(data: str | None) -> None:
     rows = record_store.run_coroutine(_module_rows(settings), "cannot list the modules")
     if output.wants_json():
         names = ("name", "label", "installed", "declared", "is_on")
-        output.answer({"modules": [dict(zip(names, row, strict=True)) for row in rows]})
+        output.print_result({"modules": [dict(zip(names, row, strict=True)) for row in rows]})
         return
     lines_shown = [
         (name, old_version or "-", new_version or "-", "on" if is_on else "off", label)
@@ -147,7 +147,7 @@ def apply(*, destroy: bool, dry_run: bool, data: str | None) -> None:
             _show_plan(plan)
         applied_plan = record_store.run_coroutine(_apply(settings, destroy), CANNOT_APPLY)
     if output.wants_json():
-        output.answer({"applied": applied_plan})
+        output.print_result({"applied": applied_plan})
     elif applied_plan:
         output.say(f"Done: {len(applied_plan)} steps.")
 
@@ -174,7 +174,7 @@ async def _apply(settings: Settings, destroy: bool) -> list[str]:
 
 def _show_plan(plan: UpgradePlan) -> None:
     steps = [{"what": step.sentence, "loses_data": step.is_destructive} for step in plan.steps]
-    output.answer(
+    output.print_result(
         {"steps": steps, "in_the_way": list(plan.obstacles)},
         "\n".join(f"{'!' if step.is_destructive else ' '} {step.sentence}" for step in plan.steps)
         or "Everything is up to date.",
@@ -201,7 +201,7 @@ def verify_audit(data: str | None) -> None:
         {"lane": fault.lane, "number": fault.number, "id": fault.id, "what": fault.what} for fault in report.faults
     ]
     lines = "\n".join(_fault_line(fault) for fault in report.faults)
-    output.answer(
+    output.print_result(
         {"ok": report.is_intact, "entries": report.entries, "faults": faults},
         lines or f"The audit is intact: {report.entries} entries.",
     )

@@ -154,13 +154,13 @@ def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> N
     contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=blobs is not None), FAILURE)
     if contents.is_empty:
         _note_left(contents)
-        output.answer(
+        output.print_result(
             {"removed": False, **contents.members}, f"There is nothing to remove in {_place_names(settings)}."
         )
         return
     if dry_run:
         _note_left(contents)
-        output.answer({"removed": False, **contents.members}, "\n".join(["Would be removed:", *_indented(contents)]))
+        output.print_result({"removed": False, **contents.members}, "\n".join(["Would be removed:", *_indented(contents)]))
         return
     if lock.is_locked(folder):
         remedy = "Stop `countersign serve`, then run `countersign reset` again."
@@ -170,7 +170,7 @@ def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> N
         # Other processes may have changed the directory, the database or the bucket while the confirmation was pending.
         contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=contents.takes_bucket), FAILURE)
         record_store.run_coroutine(_remove(settings, folder, contents), FAILURE)
-    output.answer(
+    output.print_result(
         {"removed": True, **contents.members}, f"Removed all of the installation in {_place_names(settings)}."
     )
     _note_left(contents)

@@ -95,7 +95,7 @@ def restore(
         "sessions_ended": not keep_sessions,
         "deliveries_held": not keep_sending,
     }
-    output.answer(value, f"{to} is as it was at {manifest.at}, with {manifest.blobs} files.")
+    output.print_result(value, f"{to} is as it was at {manifest.at}, with {manifest.blobs} files.")
     if not keep_sessions:
         output.note("Every session, token, agent and consent has ended: people sign in, and agents register again.")
     output.note(REVIEW_NOTICE)

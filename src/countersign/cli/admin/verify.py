@@ -98,7 +98,7 @@ def _verify_archive(file: str, secret: str) -> None:
     if manifest is not None:
         value |= {"moment": manifest.at, "blobs": manifest.blobs, "unreadable": list(manifest.unreadable)}
         damage_text = f"{name} is intact: {manifest.blobs} files, and every write acknowledged before {manifest.at}."
-    output.answer(value, damage_text)
+    output.print_result(value, damage_text)
     if places and file == STDIN:
         output.note("The rest of stdin was not checked: save the backup to a file to see every damaged part.")
     if places:
@@ -161,7 +161,7 @@ def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> N
     }
     if tables:
         value["tables"] = {name: {"rows": table.rows, "sha256": table.sha256} for name, table in tables.items()}
-    output.answer(value, "\n".join(lines))
+    output.print_result(value, "\n".join(lines))
     if not is_whole:
         _note_remedies(findings)
         sys.exit(Exit.CHECKSUM)

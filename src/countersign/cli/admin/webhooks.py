@@ -99,7 +99,7 @@ def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | N
             return await receivers.add(transaction, scope.outbox, scope.owner, url, types)
 
     webhook, secret = _run(data, org, CANNOT_ADD, work)
-    output.answer({**_receiver_value(webhook), "secret": secret}, f"{webhook.id}\n{secret}")
+    output.print_result({**_receiver_value(webhook), "secret": secret}, f"{webhook.id}\n{secret}")
     output.note("Give the secret to the receiver: it is not shown again.")
 
 
@@ -148,7 +148,7 @@ def list_webhooks(org: str | None, data: str | None) -> None:
     lines = [
         f"{row.id}  {row.url}  {','.join(row.chosen) or 'all'}  failures: {row.failures}" for row in webhook_rows
     ]
-    output.answer(
+    output.print_result(
         {"webhooks": [_receiver_value(row) for row in webhook_rows]}, "\n".join(lines) or "There is no webhook."
     )
 
@@ -166,7 +166,7 @@ def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
             return await receivers.rotate(transaction, scope.outbox, scope.owner, webhook_id)
 
     secret = _run(data, org, "cannot make a new secret", work)
-    output.answer({"id": webhook_id, "secret": secret}, secret)
+    output.print_result({"id": webhook_id, "secret": secret}, secret)
 
 
 @webhooks.command("remove")
@@ -182,7 +182,7 @@ def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
             await receivers.remove(transaction, scope.owner, webhook_id)
 
     _run(data, org, "cannot remove the webhook", work)
-    output.answer({"id": webhook_id}, f"{webhook_id} is removed.")
+    output.print_result({"id": webhook_id}, f"{webhook_id} is removed.")
 
 
 @webhooks.command("ping")
@@ -199,7 +199,7 @@ def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
             return (await outbox.ping(transaction, scope.owner, receiver.id)).id
 
     event_id = _run(data, org, "cannot ping the webhook", work)
-    output.answer({"event_id": event_id}, event_id)
+    output.print_result({"event_id": event_id}, event_id)
 
 
 @webhooks.command("deliveries")
@@ -235,7 +235,7 @@ def list_deliveries(
         f"  attempts: {delivery.attempts}  last: {delivery.answer or delivery.fault or '-'}"
         for delivery in deliveries
     ]
-    output.answer({"deliveries": delivery_rows}, "\n".join(lines) or "There is no delivery.")
+    output.print_result({"deliveries": delivery_rows}, "\n".join(lines) or "There is no delivery.")
 
 
 @webhooks.command("replay")
@@ -261,7 +261,7 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
     replay_result = _run(data, org, "cannot replay", work)
     through_text = clock.rfc3339_or_none(replay_result.through)
     summary = f"Deliveries to send again: {replay_result.deliveries}."
-    output.answer({"deliveries": replay_result.deliveries, "next_since": through_text}, summary)
+    output.print_result({"deliveries": replay_result.deliveries, "next_since": through_text}, summary)
     if through_text is not None:
         output.note(f"There are more events: continue with --since {through_text}.")
 
@@ -275,7 +275,7 @@ def resume(data: str | None) -> None:
     settings = configuration.load(data=data)
     resumed_services = record_store.run_coroutine(_resume(settings), CANNOT_RESUME)
     summary = f"Sending is resumed: {', '.join(resumed_services)}." if resumed_services else "Nothing was paused."
-    output.answer({"resumed": resumed_services}, summary)
+    output.print_result({"resumed": resumed_services}, summary)
 
 
 async def _resume(settings: Settings) -> list[str]:

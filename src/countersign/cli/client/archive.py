@@ -136,7 +136,7 @@ def unpack(*, archive: Path, folder: Path, compatible: bool) -> None:
     except OSError as error:
         reason = f"{error.filename or folder}: {error.strerror or error}"
         raise Failure(CANNOT_UNPACK, why=reason, remedy="Choose a folder that you may write to.") from error
-    output.answer(
+    output.print_result(
         {
             "path": str(folder),
             "files": report.files,

@@ -74,7 +74,7 @@ def _show(path: str, body: dict[str, object], count: int) -> None:
     if count > MAX_PRINTED and not output.wants_json():
         raise click.UsageError(f"more than {MAX_PRINTED} codes need --output FILE.csv or --json")
     batch = connection.decode(_issue(path, body, "application/json"), api_models.Batch, FAILURE)
-    output.answer({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
+    output.print_result({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
     if not output.wants_json():
         output.note(f"Batch {batch.batch_id}. To revoke it: countersign api POST codes/{batch.batch_id}/revoke")
 
@@ -107,7 +107,7 @@ def _write(path: str, body: dict[str, object], count: int, target: Path) -> None
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         raise Failure("the codes were issued, but not saved", why=reason, remedy=remedy, exit_code=exit_code) from error
     result = {"batch_id": batch_id, "count": count, "path": str(target)}
-    output.answer(result, f"{count} codes of the batch {batch_id} are in {target}.")
+    output.print_result(result, f"{count} codes of the batch {batch_id} are in {target}.")
 
 
 @click.command()
@@ -121,7 +121,7 @@ def redeem(code: str) -> None:
     reply = server.post("/redeem", {"code": code}, failure)
     result = connection.decode(reply, api_models.Redemption, failure)
     is_repeated = reply.headers.get("already-redeemed") == "true"
-    output.answer({**msgspec.to_builtins(result), "redeemed_before": is_repeated})
+    output.print_result({**msgspec.to_builtins(result), "redeemed_before": is_repeated})
     if output.wants_json():
         return
     message = "You own it already" if result.already_owned else "Redeemed"
@@ -142,7 +142,7 @@ def library() -> None:
     products = list(_library_products(server))
     products_with_org = list(zip(products, _organizations(server, products), strict=True))
     if output.wants_json():
-        output.answer([{**msgspec.to_builtins(item), "organization": org} for item, org in products_with_org])
+        output.print_result([{**msgspec.to_builtins(item), "organization": org} for item, org in products_with_org])
         return
     rows = [
         (str(ProductName(org, item.slug)), item.title, item.kind, " ".join(item.platforms))

@@ -171,7 +171,7 @@ def download(
         raise Failure("the download was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
     value = {"product": product.slug, "version": release.version, "channel": release.channel}
     value |= {"path": str(path), "filename": artifact.filename, "platform": artifact.platform or ""}
-    output.answer(
+    output.print_result(
         {**value, "size": artifact.size, "sha256": artifact.sha256},
         f"{path} is {product} {release.version}; sha256 {artifact.sha256}",
     )

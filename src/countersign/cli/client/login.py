@@ -110,7 +110,7 @@ def login(email: str | None, publish: bool, with_token: bool) -> None:
     me = server.get("/auth/me", api_models.Me, "the token was not saved")
     path = credentials.save_token(server.root, token)
     name = me.email or me.sub
-    output.answer({"server": server.root, "as": name}, f"Signed in to {server.root} as {name}.")
+    output.print_result({"server": server.root, "as": name}, f"Signed in to {server.root} as {name}.")
     output.note(f"The token is saved in {path}.")
     if os.environ.get(credentials.Variable.BEARER, "").strip():
         output.note("COUNTERSIGN_TOKEN is set and takes precedence: unset it to use the stored token.")
@@ -150,12 +150,12 @@ def logout() -> None:
     server = connection.selected_server()
     token = credentials.load_token(server.root)
     if token is None:
-        output.answer({"server": server.root, "removed": False}, f"There is no saved login for {server.root}.")
+        output.print_result({"server": server.root, "removed": False}, f"There is no saved login for {server.root}.")
     else:
         reason = _end_token(server, token)
         path = credentials.remove_token(server.root)
         value = {"server": server.root, "removed": True, "revoked": not reason}
-        output.answer(value, f"Signed out of {server.root}: the login is removed from {path}.")
+        output.print_result(value, f"Signed out of {server.root}: the login is removed from {path}.")
         if reason:
             output.note(f"The server did not revoke the token ({reason}). The token expires within a day of the login.")
     if os.environ.get(credentials.Variable.BEARER, "").strip():
@@ -193,4 +193,4 @@ def whoami() -> None:
         ("valid until", me.expires_at),
     ]
     value = {"server": server.root, **msgspec.to_builtins(me)}
-    output.answer(value, "\n".join(f"{name}: {text}" for name, text in rows))
+    output.print_result(value, "\n".join(f"{name}: {text}" for name, text in rows))

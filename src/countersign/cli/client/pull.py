@@ -174,7 +174,7 @@ def pull(
     with _failures(request, server):
         release = release_trust.trusted_release(server, catalog_product, request)
         report = _install(server, release, request, verify=verify, dry_run=dry_run)
-    output.answer(_result_value(release, report, folder), _result_text(release, report, request, dry_run=dry_run))
+    output.print_result(_result_value(release, report, folder), _result_text(release, report, request, dry_run=dry_run))
 
 
 def _install(
@@ -263,7 +263,7 @@ def unpin(org: str, yes: bool) -> None:
         _confirm_unpin(org, server, pin.key.keyid, failure)
     release_trust.forget_pin(server.root, org)
     value = {"server": server.root, "org": org, "keyid": pin.key.keyid}
-    output.answer(value, f"Forgot the key {pin.key.keyid} of {org} at {server.root}.")
+    output.print_result(value, f"Forgot the key {pin.key.keyid} of {org} at {server.root}.")
 
 
 def _confirm_unpin(org: str, server: Server, keyid: str, failure: str) -> None:

@@ -66,7 +66,7 @@ def publish(product: ProductName, version: str, *, older: bool) -> None:
     release = connection.decode(reply, api_models.Release, failure_message)
     value = {"product": product.slug, "version": release.version, "channel": release.channel}
     summary = f"{product} {release.version} is public on the channel {release.channel}."
-    output.answer({**value, "published_at": release.published_at}, summary)
+    output.print_result({**value, "published_at": release.published_at}, summary)
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ def push(
 def _show_result(
     target: PushTarget, artifact: api_models.Artifact, content: Content, build_result: BuildResult | None, status: str
 ) -> None:
-    output.answer(
+    output.print_result(
         {
             "product": target.product.slug,
             "version": target.version,

@@ -176,7 +176,7 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
         findings += [_check_settings(settings), *run_checks(settings, host, selected_ports)]
     is_well = all(finding.status != "fail" for finding in findings)
     if output.wants_json():
-        output.answer({"ok": is_well, "checks": [finding.as_json() for finding in findings]})
+        output.print_result({"ok": is_well, "checks": [finding.as_json() for finding in findings]})
     for finding in findings:
         finding.say()
     if not is_well:

@@ -50,7 +50,7 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
     if last and not letters:
         remedy = "Request an e-mail on the page, then run the command again."
         raise Failure(FAILURE, why=empty_message, remedy=remedy, exit_code=Exit.NOT_FOUND)
-    output.answer(
+    output.print_result(
         {"letters": [letter._asdict() for letter in letters]}, "\n\n".join(_message_text(e, last) for e in letters)
     )
     if not letters:
