@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.archives import paths as archive_links
-from countersign.archives.limits import Budget, Limits
+from countersign.archives.limits import MAX_CHAINED_LINKS, Budget, Limits
 from countersign.archives.paths import check_links, check_target
 from countersign.archives.refusals import ArchiveRefused
 
@@ -112,7 +112,8 @@ def test_each_name_is_read_once_for_any_number_of_links_through_it(monkeypatch: 
     names_seen: list[str] = []
     monkeypatch.setattr(archive_links, "casefold_path", lambda name: names_seen.append(name) or name)
     far = "d/../" * 200
-    links = {f"l{n}": f"{far}l{n + 1}" for n in range(MAX_CHAINED_LINKS - 1)} | {f"m{n}": f"{far}l0" for n in range(200)}
+    links = {f"l{n}": f"{far}l{n + 1}" for n in range(MAX_CHAINED_LINKS - 1)}
+    links |= {f"m{n}": f"{far}l0" for n in range(200)}
 
     check_links(links, Budget(Limits(), 1))
 

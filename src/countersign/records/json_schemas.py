@@ -310,7 +310,12 @@ def query_properties(view: ModelView) -> Schema:
     sortable = [name for name in names if name == "id" or view.model.fields[name].sortable]
     key = _object({"field": {"type": "string", "enum": sortable}, "dir": direction}, ["field"])
     return {
-        "filter": {"type": "array", "maxItems": limits.MAX_CONDITIONS, "items": condition, "description": "joined by AND"},
+        "filter": {
+            "type": "array",
+            "maxItems": limits.MAX_CONDITIONS,
+            "items": condition,
+            "description": "joined by AND",
+        },
         "order": {"type": "array", "maxItems": limits.MAX_KEYS, "items": key},
         "limit": {"type": "integer", "minimum": 1, "maximum": limits.MAX_ROWS},
         "offset": {"type": "integer", "minimum": 0},

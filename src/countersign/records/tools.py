@@ -159,7 +159,8 @@ class RecordTools:
             async for piece in pieces:
                 envelope += piece
                 if len(envelope) > limits.MAX_MCP_LIST_BYTES:
-                    raise BadInput(f"{model}.list would answer more than {limits.MAX_MCP_LIST_BYTES >> 20} MiB: give a limit")
+                    mebibytes = limits.MAX_MCP_LIST_BYTES >> 20
+                    raise BadInput(f"{model}.list would answer more than {mebibytes} MiB: give a limit")
         return mcp.answered(b'{"status":"ok",' + envelope[1:])
 
 

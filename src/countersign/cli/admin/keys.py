@@ -96,7 +96,8 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
         lines.append(f"Key {kid} stays published until {moment}, when its last token has expired.")
     if drop_previous:
         lines.append("Every earlier token is revoked.")
-    output.print_result({"kid": ring.kid, "previous": list(end_by_key), "published_until": end_by_key}, "\n".join(lines))
+    result = {"kid": ring.kid, "previous": list(end_by_key), "published_until": end_by_key}
+    output.print_result(result, "\n".join(lines))
 
 
 @keys.command("reencrypt")

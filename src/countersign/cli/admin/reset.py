@@ -160,7 +160,8 @@ def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> N
         return
     if dry_run:
         _note_left(contents)
-        output.print_result({"removed": False, **contents.members}, "\n".join(["Would be removed:", *_indented(contents)]))
+        lines = ["Would be removed:", *_indented(contents)]
+        output.print_result({"removed": False, **contents.members}, "\n".join(lines))
         return
     if lock.is_locked(folder):
         remedy = "Stop `countersign serve`, then run `countersign reset` again."

@@ -1,4 +1,4 @@
-"""Signatures of requests to the receivers of webhooks, by Standard Webhooks: HMAC-SHA256 over id, timestamp and body."""
+"""Signatures of webhook requests, by Standard Webhooks: HMAC-SHA256 over id, timestamp and body."""
 
 import base64
 import binascii

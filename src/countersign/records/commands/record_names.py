@@ -9,7 +9,7 @@ import msgspec
 
 from countersign.declare import Ref
 from countersign.records.access.view import ModelView
-from countersign.records.commands import limits, mask_output, queries, select
+from countersign.records.commands import limits, mask_output, select
 from countersign.records.commands.errors import BadInput, unknown_field
 from countersign.records.commands.presentation import title_field
 from countersign.records.commands.queries import Condition, Query

@@ -4,11 +4,12 @@ import msgspec
 
 from countersign.declare import Ref
 from countersign.records.access.view import ModelView
-from countersign.records.commands import crud, limits, list_search, record_names
+from countersign.records.commands import crud, limits, list_search
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.record_names import Names
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import Record
+
 
 class RelatedRecords(msgspec.Struct):
     """The records of one model that refer to a record by one ref: their number, the newest of them in `items`, and the
