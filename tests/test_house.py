@@ -33,7 +33,6 @@ BUILD_SQL_FOR_MODELS = (
     "commands/find",
     "commands/list_search",
     "commands/record_writer",
-    "commands/revisions",
     "commands/seek_pagination",
     "commands/select",
     "commands/series",
