@@ -231,6 +231,12 @@ class Settings:
         False, "For private networks: also send webhooks to private and loopback addresses and over http."
     )
     webhook_days: int = _setting(14, "How long a completed webhook delivery is kept.", "days")
+    seen_value_days: int = _setting(
+        30,
+        "How long a personal value of a connected database that no record has any more can still be read in the audit, "
+        "the history and plans; 0: until the next daily check.",
+        "days",
+    )
     plan_letter_s: int = _setting(
         300, "Delay between the first pending plan and the e-mail to its approvers; 0: no e-mail.", "seconds"
     )

@@ -240,7 +240,7 @@ class Shop:
 
 @asynccontextmanager
 async def open_shop(
-    url: str, folder: Path, registry: Registry = REGISTRY, *, is_shared: bool = False
+    url: str, folder: Path, registry: Registry = REGISTRY, *, is_shared: bool = False, read_deadline_s: float = 5.0
 ) -> AsyncGenerator[Shop]:
     """Open the service over the existing database at the address. Its own tables are in the same database if
     `is_shared` is set, and in a SQLite file in the folder otherwise."""
@@ -255,7 +255,7 @@ async def open_shop(
         stack.push_async_callback(counters.close)
         await install.upgrade(database, registry, master)
         secret = await root_secret.secret(database, master)
-        existing = await store.open_adopted(registry, url, 5.0)
+        existing = await store.open_adopted(registry, url, read_deadline_s)
         stack.push_async_callback(existing.close)
         records = Records(
             settings=Settings(data=str(folder)),

@@ -25,6 +25,7 @@ from countersign.records.commands import audit_history, comments
 from countersign.records.commands.errors import BadInput
 from countersign.records.dispatch import require_command
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
+from tests.adopted.test_token_attacks import is_unknown, resolve
 from tests.declare.planting import model
 from tests.servers.postgres import Cluster
 
@@ -277,3 +278,14 @@ async def test_a_sqlite_file_has_no_session(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError, match="take session out"):
         async with open_shop(make_sqlite(tmp_path / "theirs.sqlite"), tmp_path, _registry(is_writable=False)):
             raise AssertionError
+
+
+async def test_a_token_of_a_row_that_a_policy_hides_now_is_unknown(shop: Shop) -> None:
+    agent = await shop.inside.agent("scout", user_id="1" * 24)
+    north, south = [replace(agent, tenant=each, external_id="a") for each in ("1", "2")]
+    bob = (await shop.inside.value(north, "customer", "list"))[1]
+    assert await resolve(shop, north, bob["email"]) == f"bob{MARK}@example.com"
+
+    assert await is_unknown(shop, south, bob["email"])
+    shop.change("UPDATE customer SET tenant = 2 WHERE customer_id = 2")
+    assert await is_unknown(shop, north, bob["email"])

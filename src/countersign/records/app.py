@@ -54,6 +54,7 @@ from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
 from countersign.records.http import route
 from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
+from countersign.records.masking.value_sweep import ValueSweep
 from countersign.records.masking.vault import Vault
 from countersign.records.rest_handlers import Handlers
 from countersign.records.schema import install
@@ -73,6 +74,7 @@ SERVICE = ServiceTables(
 TEND_EVERY_S = 60
 LETTERS_EVERY_S = 10
 CALLS_EVERY_S = 2
+SWEEP_EVERY_S = 600
 
 @dataclass(frozen=True, slots=True)
 class RecordsService:
@@ -84,6 +86,7 @@ class RecordsService:
     callers: Callers
     dispatch: Dispatch
     suspensions: Suspensions | None = None
+    value_sweep: ValueSweep | None = None
 
 
 @asynccontextmanager
@@ -222,7 +225,11 @@ def assembled(
     for suspension in suspensions:
         suspension.on_change(callers.forget)
     dispatch = Dispatch(engine, READING, builtin_commands.commands())
-    return RecordsService(records, engine, callers, dispatch, next(iter(suspensions), None))
+    sweep = None
+    if adopted:
+        days = records.settings.seen_value_days
+        sweep = ValueSweep(records.database, engine.vault, records.registry, adopted, days)
+    return RecordsService(records, engine, callers, dispatch, next(iter(suspensions), None), sweep)
 
 
 def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:
@@ -302,6 +309,7 @@ async def tended(service: RecordsService) -> AsyncGenerator[None]:
         periodic(engine.calls.write, every_s=CALLS_EVERY_S),
         periodic(lambda: emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
         _suspension_letters(service),
+        _value_sweep(service),
         sender.send_deliveries(changes.outbox_of(service.records)),
     ):
         yield
@@ -314,6 +322,13 @@ def _suspension_letters(service: RecordsService) -> AbstractAsyncContextManager[
     records = service.records
     letters = SuspensionLetters(records.database, records.mail, records.root_url, service.suspensions)
     return periodic(letters.send_due, every_s=LETTERS_EVERY_S)
+
+
+def _value_sweep(service: RecordsService) -> AbstractAsyncContextManager[object]:
+    """Erase values that no record of the connected database has any more during the block, if there is one."""
+    if service.value_sweep is None:
+        return nullcontext()
+    return periodic(service.value_sweep.run_daily, every_s=SWEEP_EVERY_S)
 
 
 async def tend(service: RecordsService) -> None:

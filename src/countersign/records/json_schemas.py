@@ -151,8 +151,7 @@ def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
     If the field may be empty, the value may be null."""
     schema: Schema = dict(field.schema())
     if view.fields[field.name] == "masked":
-        note = f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if is_input else "")
-        schema = {"type": "string", "description": note}
+        schema = {"type": "string", "description": _note_on_token(view, field, is_input=is_input)}
     if "type" in schema and (not field.required or (field.name in view.partly_visible and not is_input)):
         schema["type"] = [schema["type"], "null"]
         if "enum" in schema:
@@ -161,6 +160,12 @@ def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
     if field.help and "description" not in schema:
         schema["description"] = field.help
     return schema
+
+
+def _note_on_token(view: ModelView, field: Field, *, is_input: bool) -> str:
+    # Agents write no text in clear into connected tables.
+    may_be_clear = is_input and view.model.table is None
+    return f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if may_be_clear else "")
 
 
 def record_schema(view: ModelView) -> Schema:

@@ -152,7 +152,7 @@ async def _end(connection: Connection) -> None:
 def _refuse(error: BaseException) -> NoReturn:
     state = str(getattr(error, "sqlstate", None) or "")
     if isinstance(error, TimeoutError):
-        read_only.refuse(error, Unavailable(read_only.SLOW))
+        read_only.refuse(error, read_only.TooSlow())
     if isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError):
         read_only.refuse(error, Unavailable(read_only.AWAY), state)
     read_only.refuse(error, read_only.refusal_of(state), state)

@@ -66,6 +66,13 @@ class TableChanged(Unavailable):
     """A statement no longer fits the tables or the privileges."""
 
 
+class TooSlow(Unavailable):
+    """A statement did not end within the deadline of reads."""
+
+    def __init__(self) -> None:
+        super().__init__(SLOW)
+
+
 class Busy(Refused):
     """As many statements as may run on the existing database at a time are running."""
 
@@ -151,7 +158,7 @@ def require_few_values(count: int) -> None:
 def refusal_of(state: str) -> Refused:
     """Return the refusal for an SQLSTATE of PostgreSQL."""
     if state == _CANCELLED:
-        return Unavailable(SLOW)
+        return TooSlow()
     if state in _CHANGED:
         return TableChanged(CHANGED)
     return Unavailable(AWAY) if state.startswith(_AWAY) else InvalidRequest(REFUSED)

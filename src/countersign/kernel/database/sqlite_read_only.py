@@ -173,7 +173,7 @@ def _refuse(error: BaseException) -> NoReturn:
         raise error
     if isinstance(error, Refused):
         is_slow = "took longer" in error.detail
-        read_only.refuse(error, Unavailable(read_only.SLOW if is_slow else read_only.AWAY))
+        read_only.refuse(error, read_only.TooSlow() if is_slow else Unavailable(read_only.AWAY))
     if isinstance(error, apsw.CantOpenError | apsw.NotADBError):
         is_missing = isinstance(error, apsw.CantOpenError)
         read_only.refuse(error, Unavailable(MISSING if is_missing else NO_DATABASE, resolution=CORRECT_URL))

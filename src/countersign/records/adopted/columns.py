@@ -92,6 +92,21 @@ def text_length(field: Field) -> int:
     return 1 + (MAX_LONGTEXT_LENGTH if field.is_long else MAX_TEXT_LENGTH)
 
 
+_POSTGRES_INDEXED = """
+SELECT DISTINCT a.attname::text
+FROM pg_catalog.pg_index AS i
+JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+WHERE n.nspname = $1 AND c.relname = $2 AND i.indisvalid AND i.indpred IS NULL
+"""
+_SQLITE_INDEXED = """
+SELECT i.name FROM pragma_index_list($1) AS l JOIN pragma_index_info(l.name) AS i
+WHERE i.seqno = 0 AND l.partial = 0 AND i.name IS NOT NULL
+UNION SELECT t.name FROM pragma_table_info($1) AS t WHERE t.pk = 1
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnType:
     """The type of a column: its schema and name in PostgreSQL, or the declared type in SQLite. `is_row_number` is true
@@ -141,6 +156,16 @@ async def _postgres_types(database: ExistingDatabase, relations: frozenset[str])
         if is_readable:
             types[names[schema, table]][column] = ColumnType(type_schema, type_name, is_enum=is_enum, scale=scale)
     return types
+
+
+async def indexed(database: ExistingDatabase, model: Declared) -> frozenset[str]:
+    """Return the columns of the model's table with which an index begins that has all rows."""
+    schema, table = table_id(database.dialect, model)
+    if database.dialect == "sqlite":
+        rows = await database.scan(_SQLITE_INDEXED, table)
+    else:
+        rows = await database.scan(_POSTGRES_INDEXED, schema, table)
+    return frozenset(name for (name,) in rows)
 
 
 async def unwritable(database: ExistingDatabase, relations: frozenset[str]) -> frozenset[str]:
@@ -265,8 +290,15 @@ def shown_text(dialect: Dialect, expression: str, field: Field) -> str:
     """Return the expression to select for a text. Texts longer than the field allows are cut. SQLite returns the bytes
     of the text, which may not be UTF-8."""
     length = text_length(field)
-    if not length:
-        return expression
+    return _cut(dialect, expression, length) if length else expression
+
+
+def whole_text(dialect: Dialect, expression: str) -> str:
+    """Return the expression to select for a text of up to MAX_LONGTEXT_LENGTH characters and one more."""
+    return _cut(dialect, expression, MAX_LONGTEXT_LENGTH + 1)
+
+
+def _cut(dialect: Dialect, expression: str, length: int) -> str:
     if dialect == "postgres":
         return f"pg_catalog.left({expression}, {length})"
     return f"CAST(substr({expression}, 1, {length}) AS BLOB)"

@@ -454,7 +454,10 @@ class AdoptedReader(RecordReader):
             SeenValue(
                 cast("str", field.personal),
                 str(row[start + index]),
-                () if field.linked else (model, str(row[start]), field.name),
+                model,
+                str(row[start]),
+                field.name,
+                field.linked,
             )
             for index, field in self.masked
             for row in rows
@@ -478,3 +481,15 @@ class AdoptedReader(RecordReader):
         """Return a number that changes with every value that the caller sees."""
         data = msgspec.msgpack.encode([values[0], *values[2:]])
         return int.from_bytes(hashlib.blake2b(data, key=self._revision_key, digest_size=_REVISION_BYTES).digest())
+
+
+class WholeTextReader(AdoptedReader):
+    """Reads the one text field of a view as long as it is, to write it into another record."""
+
+    def columns(self, scope: Scope) -> list[str]:
+        """Return the expressions to select: the key, then the text."""
+        if not isinstance(scope, AdoptedScope):
+            raise TypeError("the table of an existing database needs a scope of its own")
+        (part,) = self._parts
+        text = columns.whole_text(scope.dialect, scope.value_of(part.field))
+        return [*scope.key_values(), text]

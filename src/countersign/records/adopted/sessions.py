@@ -32,6 +32,10 @@ class Sessions:
             raise Unavailable(_reason(caller, self._missing(caller)))
         return ConnectedSession(self._search_path, settings)
 
+    def has_values(self, caller: Caller) -> bool:
+        """Return whether the caller has all values that the policies need."""
+        return not self._missing(caller)
+
     def narrowed(self, caller: Caller) -> Caller:
         """Return the caller without the models of the database if a value of the caller is missing. Otherwise policies
         may hide rows of them, so only an administrator counts as a caller who sees all records: others see no comments,

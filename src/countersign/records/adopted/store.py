@@ -1,37 +1,49 @@
 """The store of models with a table of an existing database."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from countersign.declare import DeclarationError, Declared, Moment
 from countersign.declare.fields.kinds import OnDelete
+from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.declare.model import TABLE_COMMANDS
 from countersign.declare.registry import Referrer, Registry
 from countersign.kernel.database import port, read_only
 from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.port import Dialect, Row
-from countersign.kernel.database.read_only import ExistingDatabase, TableChanged
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.database.read_only import ExistingDatabase, TableChanged, TooSlow
+from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.security.encryption import MemoryCipher, derive_key
 from countersign.records.access.people import folded
 from countersign.records.access.view import Caller, ModelView, Rows
 from countersign.records.adopted import columns, privileges
 from countersign.records.adopted.columns import ColumnType
-from countersign.records.adopted.reader import FOLDED, IS_UTF8, AdoptedReader, AdoptedTable, AdoptedTables
+from countersign.records.adopted.reader import (
+    FOLDED,
+    IS_UTF8,
+    AdoptedReader,
+    AdoptedTable,
+    AdoptedTables,
+    WholeTextReader,
+)
 from countersign.records.adopted.sessions import Sessions
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.adopted.writer import AdoptedWriter
-from countersign.records.commands.errors import NoSuchRecord
+from countersign.records.commands import queries, select
+from countersign.records.commands.errors import BadInput, NoSuchRecord
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader, SelectStatement, StoredRecord
 from countersign.records.masking.record_ids import KeyKind, RecordIds
-from countersign.records.masking.seen_values import SeenValues
+from countersign.records.masking.seen_values import SeenBy, SeenValue, SeenValues
 
 _READING = frozenset(TABLE_COMMANDS)
+MAX_ROWS_TOGETHER = 5_000
+MAX_BYTES_TOGETHER = 2 << 20
+"""The number of rows of a stream, and of the bytes of their texts, whose values are looked up together."""
 MAX_STATEMENTS = 4
 """The maximum number of statements that a process runs on an existing database at a time."""
 
@@ -46,9 +58,19 @@ def _narrowed(view: ModelView, *, is_read_only: bool) -> ModelView:
         return replace(view, commands=view.commands & _READING)
     workflow = view.model.workflow
     moves = () if workflow is None else workflow.moves.values()
-    masked = {each.name for each in moves if any(view.fields.get(name) == "masked" for name in each.accepted_fields)}
-    clear = frozenset(name for name in view.writable if view.fields.get(name) == "clear")
-    return replace(view, writable=clear, commands=view.commands - masked)
+    fixed = {name for name, each in view.fields.items() if each == "masked" and not view.model.fields[name].linked}
+    closed = {each.name for each in moves if not fixed.isdisjoint(each.accepted_fields)}
+    return replace(view, writable=view.writable - fixed, commands=view.commands - closed)
+
+
+def _texts(reader: AdoptedReader, rows: Sequence[Row]) -> dict[str, str]:
+    """Map the ids of records to the text of the only field of the reader's view. Empty texts are left out."""
+    return {row[0]: str(row[2]) for row in reader.decoded(rows, 0) if row[0] is not None and row[2] is not None}
+
+
+def _seen_by(caller: Caller) -> SeenBy | None:
+    """Return the agent, which can send tokens of what it sees, or None for people."""
+    return None if caller.domain is None or not caller.is_agent else SeenBy(caller.domain.id, caller.user_id)
 
 
 async def open_adopted(registry: Registry, url: str, read_deadline_s: float) -> ExistingDatabase:
@@ -234,12 +256,13 @@ class AdoptedStore:
     ) -> list[Row]:
         """Return the rows of a statement, with the columns of stored records from `start` on."""
         rows = await self._scan(run, record_reader, select_statement)
-        completed_rows: list[Row] = []
+        adopted, decoded = cast("AdoptedReader", record_reader), list[list[Any]]()
         for batch in port.split(rows):
-            if completed_rows:
+            if decoded:
+                # Let other requests run.
                 await asyncio.sleep(0)
-            completed_rows += await self._completed(run, record_reader, batch, start)
-        return completed_rows
+            decoded += adopted.decoded(batch, start)
+        return await self._completed(run, adopted, decoded, start)
 
     async def stream(
         self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
@@ -250,11 +273,13 @@ class AdoptedStore:
             settings = self._sessions.of(run.caller).settings
             stream = self._database.stream(select_statement.text, *select_statement.values, settings=settings)
             async with aclosing(stream) as row_batches:
-                async for rows in row_batches:
-                    yield await self._completed(run, record_reader, rows, start)
+                async for completed_rows in self._completed_stream(run, record_reader, row_batches, start):
+                    yield completed_rows
         except TableChanged:
             await self._check_again()
             raise
+        except TooSlow:
+            raise await self._too_slow(record_reader.view) from None
 
     async def groups(self, run: Run, record_reader: RecordReader, select_statement: SelectStatement) -> list[Row]:
         """Return the rows of a statement of `count_by` or `series`."""
@@ -263,6 +288,48 @@ class AdoptedStore:
     async def find(self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
         """Return the record in the transaction of the command."""
         return await self._writer_of(model).find(run, model, rows, record_id, locks=locks)
+
+    async def text_with_hash(
+        self, run: Run, view: ModelView, record_id: str, name: str, value_hash: bytes
+    ) -> str | None:
+        """Return the text of a personal field in a record, or None if the caller does not see the record or if it now
+        has another text than the one whose hash the vault stores."""
+        field = view.model.fields[name]
+        view = replace(view, fields={name: "clear"})
+        reader = WholeTextReader(self._tables, run.caller.view, view, None, self._revision_key)
+        rows = await self._scan(run, reader, select.one(reader, view.visible, record_id))
+        text = _texts(reader, rows).get(record_id)
+        if text is None or len(text) > MAX_LONGTEXT_LENGTH:
+            # A longer text could not be written as it is.
+            return None
+        shown_text = text[: columns.text_length(field)]
+        value = SeenValue(field.personal or "", shown_text, view.model.name, record_id, name, field.linked)
+        return text if self.has_hash(value, value_hash) else None
+
+    def is_suspended(self, model: str) -> bool:
+        """Return whether the model cannot be read, because its table has changed."""
+        return model in self.suspensions.models
+
+    def has_hash(self, value: SeenValue, value_hash: bytes) -> bool:
+        """Return whether this is the value whose hash the vault stores."""
+        return self._seen.has_hash(value, value_hash)
+
+    async def texts(self, person: Caller, model: Declared, name: str, record_ids: Sequence[str]) -> dict[str, str]:
+        """Map those of the records that exist to the text of a field as readers see it. No grants apply, and policies
+        of the database apply as for the person. A person without a value that the policies need sees no record.
+
+        Raises:
+            Unavailable: the database cannot answer now.
+            Busy: too many statements are running.
+        """
+        if not self._sessions.has_values(person):
+            return {}
+        view = ModelView(model, frozenset(), {name: "clear"}, frozenset(), (), {"get": None})
+        reader = AdoptedReader(self._tables, person.view, view, None, self._revision_key)
+        query = queries.Query(filter=(queries.Condition("id", "in", list(record_ids)),))
+        statement = select.page(reader, None, query)
+        settings = self._sessions.of(person).settings
+        return _texts(reader, await self._database.scan(statement.text, *statement.values, settings=settings))
 
     async def revisions(self, run: Run, view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
         """Map the ids of those records that exist for the caller to the revisions of their stored records."""
@@ -315,9 +382,10 @@ class AdoptedStore:
 
     def narrowed(self, caller: Caller) -> Caller:
         """Return the caller without the models whose policies need a value that it does not have, and without the
-        commands and fields that it cannot write. No caller writes a database without our own tables. Agents cannot
-        propose values for masked fields, also not as inputs of actions, and people who see tokens only read, because
-        the rules of the database could tell them about a value that they do not see."""
+        commands and fields that it cannot write. No caller writes a database without our own tables. Agents can
+        propose tokens for masked fields whose values are linked, and nothing for other masked fields, also not as
+        inputs of actions. People who see tokens only read, because the rules of the database could tell them about a
+        value that they do not see."""
         caller = self._sessions.narrowed(caller)
         is_read_only = self._writer is None or (caller.domain is not None and not caller.is_agent)
         models = {
@@ -336,6 +404,24 @@ class AdoptedStore:
         except TableChanged:
             await self._check_again()
             raise
+        except TooSlow:
+            raise await self._too_slow(record_reader.view) from None
+
+    async def _too_slow(self, view: ModelView) -> Refused:
+        """Return the refusal of a read that took too long. It names the fields that the caller reads in clear and that
+        an index answers."""
+        names: list[str] = []
+        # The busy database may not answer this either.
+        with suppress(Refused):
+            indexed = await columns.indexed(self._database, view.model)
+            names = [
+                name
+                for name in view.fields
+                if view.sees_in_clear(name) and indexed.intersection(view.model.fields[name].table_columns[:1])
+            ]
+        if not names:
+            return TooSlow()
+        return BadInput(f"this filter takes too long on {view.model.name}: filter on {', '.join(names)} as well")
 
     def _require_reviewed(self, model: str) -> None:
         """Refuse a call whose caller was authenticated before the model was suspended.
@@ -343,7 +429,7 @@ class AdoptedStore:
         Raises:
             Unavailable: the model is suspended.
         """
-        if model in self.suspensions.models:
+        if self.is_suspended(model):
             raise Unavailable(read_only.SUSPENDED)
 
     async def _check_again(self) -> None:
@@ -351,11 +437,24 @@ class AdoptedStore:
         with suppress(Unavailable):
             await self.suspensions.check()
 
-    async def _completed(self, run: Run, record_reader: RecordReader, rows: list[Row], start: int) -> list[Row]:
-        adopted = cast("AdoptedReader", record_reader)
-        decoded = adopted.decoded(rows, start)
-        values = adopted.seen_values(decoded, start)
-        value_ids = await self._seen.ids(run, values) if values else []
-        completed = adopted.completed(decoded, start, value_ids)
+    async def _completed_stream(
+        self, run: Run, record_reader: RecordReader, row_batches: AsyncIterator[list[Row]], start: int
+    ) -> AsyncGenerator[list[Row]]:
+        """Yield the completed rows of the batches. The values of several batches are looked up together."""
+        adopted, decoded, size = cast("AdoptedReader", record_reader), list[list[Any]](), 0
+        async for rows in row_batches:
+            size += sum(map(port.length, rows))
+            decoded += adopted.decoded(rows, start)
+            if len(decoded) >= MAX_ROWS_TOGETHER or size >= MAX_BYTES_TOGETHER:
+                for batch in port.split(await self._completed(run, adopted, decoded, start)):
+                    yield batch
+                decoded, size = [], 0
+        for batch in port.split(await self._completed(run, adopted, decoded, start)):
+            yield batch
+
+    async def _completed(self, run: Run, reader: AdoptedReader, rows: list[list[Any]], start: int) -> list[Row]:
+        values = reader.seen_values(rows, start)
+        value_ids = await self._seen.ids(run, values, _seen_by(run.caller)) if values else []
+        completed = reader.completed(rows, start, value_ids)
         # A row without an id is not a record. A statement with a total has a row without a record if nothing matches.
         return completed if start else [row for row in completed if row[start] is not None]

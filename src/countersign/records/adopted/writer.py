@@ -384,13 +384,13 @@ class AdoptedWriter:
         self, run: Run, model: Declared, record_id: str, values: Mapping[str, Stored]
     ) -> dict[str, int]:
         seen_values = {
-            name: SeenValue(field.personal, str(value), () if field.linked else (model.name, record_id, name))
+            name: SeenValue(field.personal, str(value), model.name, record_id, name, field.linked)
             for name, value in values.items()
             if value is not None and (field := model.fields[name]).personal
         }
         if not seen_values:
             return {}
-        value_ids = await self._seen_values.stored_ids(run, list(seen_values.values()))
+        value_ids = await self._seen_values.stored_ids(run, list(seen_values.values()), run.caller.user_id)
         return dict(zip(seen_values, value_ids, strict=True))
 
 

@@ -176,10 +176,14 @@ async def _readers_of_value(run: Run, value_id: int, prepared_command: PreparedC
                 run, model, name, prepared_command.record_id, value_id
             )
             readers |= (await _readers(run, model, name))[0 if is_same else 1]
-    for model, record_id, name in await run.reader.fetch(_ALIASED, value_id):
-        if await unmask_input.text_in(run, model, name, "id", record_id) is not None:
-            is_same = (model, record_id) == (prepared_command.model, prepared_command.record_id)
-            readers |= (await _readers(run, model, name))[0 if is_same else 1]
+    aliased = [
+        (model, name, record_id)
+        for model, record_id, name in await run.reader.fetch(_ALIASED, value_id)
+        if await unmask_input.text_in(run, model, name, "id", record_id) is not None
+    ]
+    for model, name, record_id in [*aliased, *await unmask_input.places_with_value(run, value_id)]:
+        is_same = (model, record_id) == (prepared_command.model, prepared_command.record_id)
+        readers |= (await _readers(run, model, name))[0 if is_same else 1]
     return readers
 
 

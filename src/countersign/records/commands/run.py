@@ -78,6 +78,13 @@ class RecordStore(Protocol):
         """Return the record in the transaction of the command (see `record_writer.find`)."""
         ...
 
+    async def text_with_hash(
+        self, run: "Run", view: ModelView, record_id: str, name: str, value_hash: bytes
+    ) -> str | None:
+        """Return the text of a personal field in a record, or None if the caller does not see the record or if it now
+        has another text than the one whose hash the vault stores."""
+        ...
+
     async def revisions(self, run: "Run", view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
         """Map the ids of those records that exist for the caller to the revisions of their stored records."""
         ...
@@ -230,6 +237,11 @@ class Run:
     stopping: asyncio.Event | None = None
     mentioned_models: set[str] = field(default_factory=set[str])
     earlier: tuple[PreparedCommand, ...] = ()
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of our own database."""
+        return self.engine.dialect
 
     @property
     def domain(self) -> Domain | None:

@@ -3,13 +3,13 @@ values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import NamedTuple, cast
 
 from countersign.declare import BadValue, Declared, Field, LongText, Ref, Text
 from countersign.declare.fields.field import LITERAL, Stored
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.kernel import ids
-from countersign.records.access.view import ModelView
+from countersign.records.access.view import Domain, ModelView
 from countersign.records.commands import queries, select
 from countersign.records.commands.errors import BadInput, unknown_field
 from countersign.records.commands.prepared_command import FieldInput
@@ -79,7 +79,15 @@ def _counted(token: PlaceholderToken, meanings: Mapping[str, str], long_labels: 
     return len(meanings[token.text]) if token.label == LITERAL else MAX_TEXT_LENGTH
 
 
-_VALUE = "SELECT id, label, domain_id FROM pii_value WHERE id = $1"
+_VALUE = "SELECT id, label, domain_id, hash FROM pii_value WHERE id = $1"
+_SEEN = "SELECT model, field, record_id FROM seen_place WHERE value_id = $1 AND domain_id = $2 ORDER BY model, field"
+_SEEN_BY_ALL = """
+SELECT DISTINCT p.value_id, v.hash, p.model, p.field, p.record_id
+FROM seen_place AS p
+JOIN pii_value AS v ON v.id = p.value_id
+WHERE p.value_id IN ({places})
+ORDER BY p.value_id, p.model, p.field, p.record_id
+"""
 _LITERAL = "SELECT text FROM literal WHERE value_id = $1"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1 AND domain_id = $2"
 _ALIASES = "SELECT value_id, model, record_id, field FROM pii_alias WHERE domain_id = $1 AND value_id IN ({places})"
@@ -126,6 +134,7 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
     field_input = FieldInput(None)
     if isinstance(value, str) and run.caller.view.is_masked:
         value, field_input = await _replaced(run, field, value, name, is_masked=is_masked)
+    _require_token(view, field, field_input, name)
     try:
         stored_value = _stored(field, value, field_input)
     except BadValue as error:
@@ -138,6 +147,17 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
         _is_plain_text(run, field, field_input, is_masked=is_masked),
         field_input.origins,
     )
+
+
+def _require_token(view: ModelView, field: Field, field_input: FieldInput, name: str) -> None:
+    """Require one token of the field's label for a masked field of a connected table. The id of such a value is
+    computed from the value, so the token of a text in clear would show that another record has the same value.
+
+    Raises:
+        BadInput: the input is anything else.
+    """
+    if view.model.table is not None and view.fields[field.name] == "masked" and field_input.value_id is None:
+        raise BadInput(f"{name} takes one placeholder token {field.personal}_… and nothing else")
 
 
 def _is_blank(field: Field, value: object) -> bool:
@@ -345,7 +365,12 @@ async def resolve(run: Run, token: PlaceholderToken) -> tuple[int, str]:
 
 def _unknown(run: Run, token: PlaceholderToken) -> BadInput:
     run.engine.token_guesses.count(run.caller)
-    return BadInput(f"unknown token {token.text}")
+    is_connected = any(
+        view.model.table is not None and view.model.fields[name].personal == token.label
+        for view in run.caller.view.models.values()
+        for name in view.fields
+    )
+    return BadInput(f"unknown token {token.text}" + (": read the record again with get" if is_connected else ""))
 
 
 async def _text_of(run: Run, label: str, value_id: int) -> str | None:
@@ -353,18 +378,71 @@ async def _text_of(run: Run, label: str, value_id: int) -> str | None:
     if row is None or row[1] != label:
         return None
     domain = run.caller.domain
-    if row[2] is not None:
-        if domain is None or row[2] != domain.id:
-            return None
-        for model, record_id, field in await run.reader.fetch(_ALIASED, value_id, domain.id):
-            text = await text_in(run, model, field, "id", record_id)
-            if text is not None:
-                return text
+    if row[2] is not None and (domain is None or row[2] != domain.id):
+        return None
+    text = await _text_stored(run, value_id, label, None if row[2] is None else domain)
+    if text is None and row[3] is not None:
+        text = await _text_seen(run, value_id, label, bytes(row[3]))
+    return await _text_in_plan(run, value_id) if text is None else text
+
+
+async def _text_stored(run: Run, value_id: int, label: str, domain: Domain | None) -> str | None:
+    """Return the text of a value from a record of our own tables that the caller sees. `domain` is that of an alias."""
+    aliased = [] if domain is None else await run.reader.fetch(_ALIASED, value_id, domain.id)
+    for model, record_id, field in aliased:
+        text = await text_in(run, model, field, "id", record_id)
+        if text is not None:
+            return text
     for model, field in fields_labelled(run, label):
         text = await text_in(run, model, field, f"{field}__value", value_id)
         if text is not None:
             return text
-    return await _text_in_plan(run, value_id)
+    return None
+
+
+class SeenPlace(NamedTuple):
+    """A field of a record in a connected table in which an agent has seen a value."""
+
+    model: str
+    field: str
+    record_id: str
+
+
+async def _text_seen(run: Run, value_id: int, label: str, value_hash: bytes) -> str | None:
+    """Return the text of a value of a connected table from the first record in which the caller still sees it."""
+    domain = run.caller.domain
+    for place in [] if domain is None else await _seen_places(run, value_id, domain.id):
+        text = await _seen_text(run, place, label, value_hash)
+        if text is not None:
+            return text
+    return None
+
+
+async def _seen_places(run: Run, value_id: int, domain_id: str) -> list[SeenPlace]:
+    return [SeenPlace(*row) for row in await run.reader.fetch(_SEEN, value_id, domain_id)]
+
+
+async def _seen_text(
+    run: Run, place: SeenPlace, label: str, value_hash: bytes, *, in_clear: bool = False
+) -> str | None:
+    """Return the text of the value if the record still has it and the caller sees the field, with `in_clear` only if it
+    reads the field in clear. The text is read now, because no value of a connected table is stored."""
+    view = run.caller.view.models.get(place.model)
+    store = run.engine.adopted.get(place.model)
+    if view is None or store is None or not view.is_readable or place.field not in view.fields:
+        return None
+    if view.model.fields[place.field].personal != label or (in_clear and not view.sees_in_clear(place.field)):
+        return None
+    return await store.text_with_hash(run, view, place.record_id, place.field, value_hash)
+
+
+async def places_with_value(run: Run, value_id: int) -> list[SeenPlace]:
+    """Return the fields of connected tables in which the caller's domain has seen the value and still sees it."""
+    row = await run.reader.fetch_one(_VALUE, value_id)
+    if row is None or row[3] is None or run.caller.domain is None:
+        return []
+    places = await _seen_places(run, value_id, run.caller.domain.id)
+    return [place for place in places if await _seen_text(run, place, row[1], bytes(row[3])) is not None]
 
 
 def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
@@ -400,11 +478,25 @@ async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, 
     ]
     occurring_ids = await _occurring_in(run, value_ids, readable_fields)
     parameters = Parameters()
-    text = _ALIASES_OF_ALL.format(places=", ".join(parameters.put(value_id) for value_id in value_ids))
+    places = ", ".join(parameters.put(value_id) for value_id in value_ids)
+    text = _ALIASES_OF_ALL.format(places=places)
     for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
         if (model, field) in readable_fields and await text_in(run, model, field, "id", record_id) is not None:
             occurring_ids.add(value_id)
-    return frozenset(occurring_ids)
+    missing_ids = [value_id for value_id in value_ids if value_id not in occurring_ids]
+    return frozenset(occurring_ids | await _seen_anywhere(run, label, missing_ids, in_clear=in_clear))
+
+
+async def _seen_anywhere(run: Run, label: str, value_ids: Sequence[int], *, in_clear: bool) -> set[int]:
+    """Return the ids of those values that records of connected tables have in which any domain has seen them."""
+    seen_ids: set[int] = set()
+    places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
+    rows = await run.reader.fetch(_SEEN_BY_ALL.format(places=places), *value_ids) if value_ids else []
+    for value_id, value_hash, *place in rows:
+        if value_id not in seen_ids and value_hash is not None:
+            text = await _seen_text(run, SeenPlace(*place), label, bytes(value_hash), in_clear=in_clear)
+            seen_ids |= set() if text is None else {value_id}
+    return seen_ids
 
 
 async def _occurring_in(run: Run, value_ids: Sequence[int], among_fields: Sequence[tuple[str, str]]) -> set[int]:

@@ -2,42 +2,103 @@
 
 The database of others has no column for value ids. An id is therefore derived from a keyed hash of the value, so that
 the same value keeps its token. The vault stores the hash and a key for encrypted copies of the value, never the value.
+The table `seen_place` has the record in which a reader last saw the value, so that a token can be resolved.
 """
 
+import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from countersign.kernel import ids as random_ids
-from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.database.port import Dialect, Reader, Row, Transaction, Value
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.encryption import derive_key
-from countersign.records.masking.vault import BATCH_SIZE, ID_BITS, KEY_BYTES
+from countersign.records.masking.vault import ID_BITS, KEY_BYTES
 
 _HASH_BYTES = 20
 _ID_BYTES = ID_BITS // 8
 _MAX_PROBES = 8
 MAX_KNOWN = 65_536
 """The maximum number of value ids that a process keeps. They take about 10 MB."""
+MAX_CHECKED = 60
+"""The number of values up to which a read looks up all ids and places again. Another process may have deleted them."""
+_LOOKUP_SIZE: Mapping[Dialect, int] = {"postgres": 20_000, "sqlite": 1_000}
+"""The number of values in one lookup. SQLite runs it on the event loop."""
 
-_FIND = "SELECT hash, id FROM pii_value WHERE hash IN ({hashes})"
+_FOUND = """
+SELECT v.hash, v.id, p.field, p.record_id
+FROM pii_value AS v
+LEFT JOIN seen_place AS p ON p.value_id = v.id AND p.domain_id = $3 AND p.model = $4
+WHERE v.hash {is_listed}
+"""
+_FIND: Mapping[Dialect, str] = {
+    # PostgreSQL builds the array once and looks up its elements in the index.
+    "postgres": _FOUND.format(
+        is_listed=f"= ANY (ARRAY(SELECT substring($1::bytea FROM n * {_HASH_BYTES} + 1 FOR {_HASH_BYTES}) "
+        "FROM generate_series(0, $2::integer - 1) AS n))"
+    ),
+    "sqlite": "WITH RECURSIVE listed(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM listed WHERE n < $2 - 1)"
+    + _FOUND.format(is_listed=f"IN (SELECT substr($1, n * {_HASH_BYTES} + 1, {_HASH_BYTES}) FROM listed)"),
+}
 # The one reference is that of the row in the existing database.
-_ADD = "INSERT INTO pii_value (id, hash, label, key, refs) VALUES {rows} ON CONFLICT DO NOTHING"
-_ROWS_AT_ONCE = 100
+_ADD: Mapping[Dialect, str] = {
+    "postgres": """
+INSERT INTO pii_value (id, hash, label, key, refs)
+SELECT (entry ->> 0)::bigint, decode(entry ->> 1, 'hex'), entry ->> 2, decode(entry ->> 3, 'hex'), 1
+FROM jsonb_array_elements($1::text::jsonb) AS entry
+ON CONFLICT DO NOTHING
+RETURNING hash, id
+""",
+    "sqlite": """
+INSERT INTO pii_value (id, hash, label, key, refs) VALUES ($1, unhex($2), $3, unhex($4), 1) ON CONFLICT DO NOTHING
+""",
+}
+_REPLACE = """
+ON CONFLICT (value_id, domain_id, model, field) DO UPDATE SET record_id = excluded.record_id, user_id = excluded.user_id
+"""
+_ADD_PLACE: Mapping[Dialect, str] = {
+    "postgres": f"""
+INSERT INTO seen_place (value_id, field, record_id, domain_id, model, user_id)
+SELECT (entry ->> 0)::bigint, entry ->> 1, entry ->> 2, entry ->> 3, entry ->> 4, entry ->> 5
+FROM jsonb_array_elements($1::text::jsonb) AS entry
+{_REPLACE}""",
+    "sqlite": f"""
+INSERT INTO seen_place (value_id, field, record_id, domain_id, model, user_id) VALUES ($1, $2, $3, $4, $5, $6)
+{_REPLACE}""",
+}
 
 
 class SeenValue(NamedTuple):
-    """A personal value with its label. `place` is the model, the record and the field of a value that is not linked. It
-    is empty for a linked value: equal linked values with the same label share one id."""
+    """A personal value in a field of a record. Equal linked values with the same label share one id. Other values have
+    an id for each record and field."""
 
     label: str
     text: str
-    place: tuple[str, ...] = ()
+    model: str
+    record_id: str
+    field: str
+    is_linked: bool
+
+
+class SeenBy(NamedTuple):
+    """Who sees values: the id of a token domain, and the person whose rights and session apply. The domain is empty for
+    values that an audit entry contains."""
+
+    domain_id: str
+    user_id: str
 
 
 class OwnTables(Protocol):
     """Our own database, as a command uses it."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL dialect."""
+        ...
 
     @property
     def reader(self) -> Reader:
@@ -59,6 +120,17 @@ class OwnTables(Protocol):
         ...
 
 
+class _VaultEntries(NamedTuple):
+    """The ids of hashes, and the records in which the reader last saw their values, by value id and field."""
+
+    ids: dict[bytes, int]
+    places: dict[tuple[int, str], str]
+
+
+_ValuesByField = dict[tuple[bytes, str], SeenValue]
+"""Maps the hash of a value and the name of its field to the first such value."""
+
+
 class SeenValues:
     """Gives values their ids. Each process has one."""
 
@@ -66,69 +138,105 @@ class SeenValues:
         """Derive the key from `secret`, the secret of our database."""
         self._key = derive_key(secret, b"", "adopted/seen")
         self._known: dict[bytes, int] = {}
+        self._placed: set[tuple[int, str, str, str]] = set()
 
-    async def ids(self, tables: OwnTables, values: Sequence[SeenValue]) -> list[int]:
-        """Return the ids of the values, in the same order. The ids of new values are stored before this returns.
+    async def ids(self, tables: OwnTables, values: Sequence[SeenValue], seen_by: SeenBy | None = None) -> list[int]:
+        """Return the ids of the values of records of one model, in the same order. The ids of new values are stored
+        before this returns, with `seen_by` also the records in which they are.
 
         Raises:
             Unavailable: the ids of too many values collide.
         """
-        hashes = [self._hash(value) for value in values]
-        known_ids = self._known
-        id_by_hash = {hash_: known_ids[hash_] for hash_ in hashes if hash_ in known_ids}
-        label_by_hash = {
-            value_hash: value.label
-            for value_hash, value in zip(hashes, values, strict=True)
-            if value_hash not in id_by_hash
-        }
-        if label_by_hash:
-            stored_ids = await self._stored(tables, label_by_hash)
-            id_by_hash |= stored_ids
+        hashes = list(map(self._hash, values))
+        is_checked = seen_by is not None and len(values) <= MAX_CHECKED
+        known_ids = {} if is_checked else self._known
+        id_by_hash = {value_hash: known_ids[value_hash] for value_hash in hashes if value_hash in known_ids}
+        found: _ValuesByField = {}
+        for value_hash, value in zip(hashes, values, strict=True):
+            if not self._is_known(id_by_hash.get(value_hash), value, seen_by):
+                found.setdefault((value_hash, value.field), value)
+        if found:
+            stored = await self._stored(tables, found, seen_by, replaces=is_checked)
+            id_by_hash |= stored
             if tables.open_transaction is None:
-                self._remember(stored_ids)
+                self._remember(found, stored, seen_by)
             else:
                 # A rollback would remove the rows.
-                tables.open_transaction.after_commit(lambda: self._remember(stored_ids))
-        return [id_by_hash[hash_] for hash_ in hashes]
+                tables.open_transaction.after_commit(lambda: self._remember(found, stored, seen_by))
+        return [id_by_hash[value_hash] for value_hash in hashes]
 
-    async def stored_ids(self, tables: OwnTables, values: Sequence[SeenValue]) -> list[int]:
-        """Return the ids as `ids` does, each of which is in the vault. Another process may have deleted an id that this
-        process knows.
+    async def stored_ids(self, tables: OwnTables, values: Sequence[SeenValue], user_id: str) -> list[int]:
+        """Return the ids as `ids` does, each of which is in the vault with the record of the value. Another process may
+        have deleted an id that this process knows.
 
         Raises:
             Unavailable: the ids of too many values collide.
         """
-        hashes = [self._hash(value) for value in values]
-        labels = {value_hash: each.label for value_hash, each in zip(hashes, values, strict=True)}
-        id_by_hash = await self._stored(tables, labels)
-        return [id_by_hash[each] for each in hashes]
+        hashes = list(map(self._hash, values))
+        found = {(value_hash, value.field): value for value_hash, value in zip(hashes, values, strict=True)}
+        id_by_hash = await self._stored(tables, found, SeenBy("", user_id), replaces=True)
+        return [id_by_hash[value_hash] for value_hash in hashes]
 
-    def _remember(self, stored: Mapping[bytes, int]) -> None:
+    def has_hash(self, value: SeenValue, value_hash: bytes) -> bool:
+        """Return whether this is the value whose hash the vault stores."""
+        return self._hash(value) == value_hash
+
+    def _is_known(self, value_id: int | None, value: SeenValue, seen_by: SeenBy | None) -> bool:
+        if value_id is None or seen_by is None:
+            return value_id is not None
+        return _place(value_id, seen_by, value) in self._placed
+
+    def _remember(self, found: _ValuesByField, stored: Mapping[bytes, int], seen_by: SeenBy | None) -> None:
         if len(self._known) + len(stored) > MAX_KNOWN:
             self._known.clear()
         self._known.update(stored)
+        if seen_by is None:
+            return
+        if len(self._placed) + len(found) > MAX_KNOWN:
+            self._placed.clear()
+        self._placed.update(_place(stored[value_hash], seen_by, value) for (value_hash, _), value in found.items())
 
     def _hash(self, value: SeenValue) -> bytes:
-        data = "\0".join((value.label, *value.place, value.text)).encode("utf-8", "surrogatepass")
-        person = b"place" if value.place else b"linked"
+        label, text, *place, is_linked = value
+        data = "\0".join((label, text) if is_linked else (label, *place, text)).encode("utf-8", "surrogatepass")
+        person = b"linked" if is_linked else b"place"
         return hashlib.blake2b(data, key=self._key, digest_size=_HASH_BYTES, person=person).digest()
 
-    async def _stored(self, tables: OwnTables, labels: Mapping[bytes, str]) -> dict[bytes, int]:
-        id_by_hash = await _find(tables.reader, list(labels))
-        missing_hashes = [label for label in labels if label not in id_by_hash]
-        if not missing_hashes:
-            return id_by_hash
+    async def _stored(
+        self, tables: OwnTables, found: _ValuesByField, seen_by: SeenBy | None, *, replaces: bool
+    ) -> dict[bytes, int]:
+        """Return the ids of the values, and store those that are missing. Store the records of values without a record,
+        and with `replaces` of those with another one."""
+        model = next(iter(found.values())).model
+        labels = {value_hash: value.label for (value_hash, _), value in found.items()}
+        stored = await _find(tables.reader, tables.dialect, list(labels), seen_by, model)
+        missing = [value_hash for value_hash in labels if value_hash not in stored.ids]
+        places = [] if seen_by is None else _new_places(found, stored, replaces=replaces)
+        if not missing and not places:
+            return stored.ids
         async with tables.writing() as writer:
-            for probe in range(_MAX_PROBES):
-                await _add(
-                    writer.transaction, {value_hash: labels[value_hash] for value_hash in sorted(missing_hashes)}, probe
-                )
-                # Another process may have stored the value, and another value may have the id.
-                id_by_hash |= await _find(writer.transaction, missing_hashes)
-                missing_hashes = [value_id for value_id in missing_hashes if value_id not in id_by_hash]
-                if not missing_hashes:
-                    return id_by_hash
-        raise Unavailable("No free id was found for a value.")
+            if missing:
+                # Write the rows in this order, so that two transactions never wait for each other.
+                added = {value_hash: labels[value_hash] for value_hash in sorted(missing)}
+                stored.ids.update(await _add_all(writer, added))
+            if seen_by is not None:
+                await _add_places(writer, _new_places(found, stored, replaces=replaces), seen_by)
+        return stored.ids
+
+
+def _place(value_id: int, seen_by: SeenBy, value: SeenValue) -> tuple[int, str, str, str]:
+    return value_id, seen_by.domain_id, value.model, value.field
+
+
+def _new_places(found: _ValuesByField, stored: _VaultEntries, *, replaces: bool) -> list[tuple[int, SeenValue]]:
+    """Return the values whose record is not stored yet, with their ids. The id is 0 if it is missing."""
+    places: dict[tuple[int, str], SeenValue] = {}
+    for (value_hash, field), value in found.items():
+        value_id = stored.ids.get(value_hash, 0)
+        known_record = stored.places.get((value_id, field))
+        if known_record is None or (replaces and known_record != value.record_id):
+            places[value_id, field] = value
+    return [(value_id, places[value_id, field]) for value_id, field in sorted(places)]
 
 
 def _id_of(hashed: bytes, probe: int) -> int:
@@ -137,26 +245,70 @@ def _id_of(hashed: bytes, probe: int) -> int:
     return int.from_bytes(source[:_ID_BYTES])
 
 
-async def _add(transaction: Transaction, labels: Mapping[bytes, str], probe: int) -> None:
-    """Insert values in this order, many with each statement."""
-    hashes = list(labels)
-    for start in range(0, len(hashes), _ROWS_AT_ONCE):
-        batch = hashes[start : start + _ROWS_AT_ONCE]
-        values = [
-            value
-            for item in batch
-            for value in (_id_of(item, probe), item, labels[item], random_ids.random_bytes(KEY_BYTES))
-        ]
-        rows = ", ".join(f"(${at + 1}, ${at + 2}, ${at + 3}, ${at + 4}, 1)" for at in range(0, len(values), 4))
-        await transaction.run(_ADD.format(rows=rows), *values)
+async def _add_all(tables: OwnTables, labels: Mapping[bytes, str]) -> dict[bytes, int]:
+    """Insert values in this order, and return their ids.
+
+    Raises:
+        Unavailable: the ids of too many values collide.
+    """
+    ids: dict[bytes, int] = {}
+    missing = labels
+    for probe in range(_MAX_PROBES):
+        ids |= await _added(tables, missing, probe)
+        missing = {value_hash: label for value_hash, label in missing.items() if value_hash not in ids}
+        if missing:
+            # Another process may have stored the value, and another value may have the id.
+            ids |= (await _find(tables.transaction, tables.dialect, list(missing), None, "")).ids
+            missing = {value_hash: label for value_hash, label in missing.items() if value_hash not in ids}
+        if not missing:
+            return ids
+    raise Unavailable("No free id was found for a value.")
 
 
-async def _find(reader: Reader, hashes: Sequence[bytes]) -> dict[bytes, int]:
-    id_by_hash: dict[bytes, int] = {}
-    for start in range(0, len(hashes), BATCH_SIZE):
-        batch = hashes[start : start + BATCH_SIZE]
-        placeholders = ", ".join(f"${number}" for number in range(1, len(batch) + 1))
-        id_by_hash |= {
-            bytes(row[0]): int(row[1]) for row in await reader.fetch(_FIND.format(hashes=placeholders), *batch)
-        }
-    return id_by_hash
+async def _added(tables: OwnTables, labels: Mapping[bytes, str], probe: int) -> dict[bytes, int]:
+    """Insert values in this order, and return the ids of those that PostgreSQL has inserted."""
+    rows: list[tuple[Value, ...]] = [
+        (_id_of(value_hash, probe), value_hash.hex(), label, random_ids.random_bytes(KEY_BYTES).hex())
+        for value_hash, label in labels.items()
+    ]
+    return {bytes(value_hash): int(value_id) for value_hash, value_id in await _insert(tables, _ADD, rows)}
+
+
+async def _add_places(tables: OwnTables, places: Sequence[tuple[int, SeenValue]], seen_by: SeenBy) -> None:
+    rows: list[tuple[Value, ...]] = [
+        (value_id, value.field, value.record_id, seen_by.domain_id, value.model, seen_by.user_id)
+        for value_id, value in places
+    ]
+    await _insert(tables, _ADD_PLACE, rows)
+
+
+async def _insert(
+    tables: OwnTables, statements: Mapping[Dialect, str], rows: Sequence[tuple[Value, ...]]
+) -> list[Row]:
+    """Insert the rows: on PostgreSQL with one statement, whose rows this returns. On SQLite, a statement that inserts
+    several rows is slow in a long transaction (see `vault`)."""
+    if tables.dialect == "postgres":
+        return await tables.transaction.fetch(statements["postgres"], msgspec.json.encode(rows).decode())
+    await tables.transaction.run_many(statements["sqlite"], rows)
+    return []
+
+
+async def _find(
+    reader: Reader, dialect: Dialect, hashes: Sequence[bytes], seen_by: SeenBy | None, model: str
+) -> _VaultEntries:
+    stored = _VaultEntries({}, {})
+    for batch in _batches(hashes, _LOOKUP_SIZE[dialect]):
+        if stored.ids:
+            # Let other requests run.
+            await asyncio.sleep(0)
+        domain_id = None if seen_by is None else seen_by.domain_id
+        rows = await reader.fetch(_FIND[dialect], b"".join(batch), len(batch), domain_id, model)
+        for value_hash, value_id, field, record_id in rows:
+            stored.ids[bytes(value_hash)] = int(value_id)
+            if field is not None:
+                stored.places[int(value_id), field] = record_id
+    return stored
+
+
+def _batches(hashes: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
+    return (hashes[start : start + size] for start in range(0, len(hashes), size))

@@ -1,0 +1,184 @@
+"""Erases values that no record of a connected database has any more.
+
+Other applications delete and change rows without telling us. Once a day, the places in which values were last seen are
+read again. A value that is nowhere any more is erased some days later: its token no longer resolves, and its encrypted
+copies in the audit, the history and plans become unreadable.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from countersign.declare import Declared
+from countersign.declare.registry import Registry
+from countersign.kernel import clock
+from countersign.kernel.database.port import Database, Transaction
+from countersign.records.access.view import Caller, View
+from countersign.records.masking.seen_values import SeenValue
+from countersign.records.masking.vault import Vault
+
+BATCH_SIZE = 1_000
+PAUSE_S = 0.1
+MAX_ERASED = 500
+"""The number of values that one transaction erases."""
+
+_BEGIN = "INSERT INTO value_sweep (day) VALUES ($1) ON CONFLICT DO NOTHING"
+_FORGET = "DELETE FROM value_sweep WHERE day < $1"
+_GIVE_BACK = "DELETE FROM value_sweep WHERE day = $1"
+_PLACES = """
+SELECT p.value_id, p.domain_id, p.model, p.field, p.record_id, p.user_id, v.label, v.hash
+FROM seen_place AS p
+LEFT JOIN pii_value AS v ON v.id = p.value_id
+WHERE (p.value_id, p.domain_id, p.model, p.field) > ($1, $2, $3, $4)
+ORDER BY p.value_id, p.domain_id, p.model, p.field
+LIMIT $5
+"""
+_PERSON = 'SELECT username, external_id, tenant FROM "user" WHERE id = $1'
+_REMOVE = """
+DELETE FROM seen_place WHERE value_id = $1 AND domain_id = $2 AND model = $3 AND field = $4 AND record_id = $5
+"""
+_MARK_GONE = """
+UPDATE pii_value SET gone_day = $2
+WHERE id = $1 AND gone_day IS NULL AND NOT EXISTS (SELECT 1 FROM seen_place AS p WHERE p.value_id = $1)
+"""
+_MARK_FOUND = """
+UPDATE pii_value SET gone_day = NULL
+WHERE gone_day IS NOT NULL AND EXISTS (SELECT 1 FROM seen_place AS p WHERE p.value_id = pii_value.id)
+"""
+_GONE = "SELECT id FROM pii_value WHERE gone_day <= $1 ORDER BY id LIMIT $2"
+_SETTLE = "UPDATE pii_value SET gone_day = NULL WHERE id = $1"
+
+
+class ConnectedTexts(Protocol):
+    """Reads the texts of the records of one connected database."""
+
+    def is_suspended(self, model: str) -> bool:
+        """Return whether the model cannot be read, because its table has changed."""
+        ...
+
+    async def texts(self, person: Caller, model: Declared, name: str, record_ids: Sequence[str]) -> dict[str, str]:
+        """Map those of the records that the person's session shows to the text of a field."""
+        ...
+
+    def has_hash(self, value: SeenValue, value_hash: bytes) -> bool:
+        """Return whether this is the value whose hash the vault stores."""
+        ...
+
+
+class _SeenRecord(NamedTuple):
+    """A row of `seen_place`, with the label and the hash of its value. They are None if the value was erased."""
+
+    value_id: int
+    domain_id: str
+    model: str
+    field: str
+    record_id: str
+    user_id: str
+    label: str | None
+    hash: bytes | None
+
+
+class ValueSweep:
+    """Reads the places of values again, once a day for all processes."""
+
+    def __init__(
+        self, database: Database, vault: Vault, registry: Registry, stores: Mapping[str, ConnectedTexts], days: int
+    ) -> None:
+        """`days` is the number of days after which a value that is nowhere any more is erased."""
+        self._database = database
+        self._vault = vault
+        self._registry = registry
+        self._stores = stores
+        self._days = days
+
+    async def run_daily(self) -> None:
+        """Run the sweep if no process has run it today.
+
+        Raises:
+            Unavailable: the connected database cannot answer now. The sweep runs again with the next call.
+        """
+        today = clock.now() // clock.DAY
+        async with self._database.transaction() as transaction:
+            if not await transaction.run(_BEGIN, today):
+                return
+            await transaction.run(_FORGET, today)
+        try:
+            await self.run(today)
+        except BaseException:
+            async with self._database.transaction() as transaction:
+                await transaction.run(_GIVE_BACK, today)
+            raise
+
+    async def run(self, today: int) -> None:
+        """Read all places again, and erase the values that have been gone for the number of days."""
+        after: tuple[int, str, str, str] = (-1, "", "", "")
+        while places := [_SeenRecord(*row) for row in await self._database.fetch(_PLACES, *after, BATCH_SIZE)]:
+            gone_places = await self._gone(places)
+            if gone_places:
+                async with self._database.transaction() as transaction:
+                    await _remove(transaction, gone_places, today)
+            after = places[-1][:4]
+            await asyncio.sleep(PAUSE_S)
+        await self._erase(today - self._days)
+
+    async def _gone(self, places: Sequence[_SeenRecord]) -> list[_SeenRecord]:
+        """Return the places whose record no longer has the value."""
+        groups: dict[tuple[str, str, str], list[_SeenRecord]] = {}
+        for place in places:
+            groups.setdefault((place.user_id, place.model, place.field), []).append(place)
+        return [
+            place
+            for (user_id, model, field), group in groups.items()
+            for place in await self._gone_of_field(user_id, model, field, group)
+        ]
+
+    async def _gone_of_field(
+        self, user_id: str, model: str, field: str, places: Sequence[_SeenRecord]
+    ) -> Sequence[_SeenRecord]:
+        store, declared = self._stores.get(model), self._registry.models.get(model)
+        if store is None or declared is None or field not in declared.fields:
+            return places
+        if store.is_suspended(model):
+            return ()
+        record_ids = list({place.record_id for place in places})
+        texts = await store.texts(await self._person(user_id), declared, field, record_ids)
+        is_linked = declared.fields[field].linked
+        return [
+            place
+            for place in places
+            if not _has_value(store, place, texts.get(place.record_id), is_linked=is_linked)
+        ]
+
+    async def _person(self, user_id: str) -> Caller:
+        """Return the person whose session the policies of the database read. A deleted person has no values."""
+        row = await self._database.fetch_one(_PERSON, user_id)
+        if row is None:
+            return Caller("person", "", "", "", View({}))
+        return Caller("person", user_id, row[0], "", View({}), external_id=row[1], tenant=row[2])
+
+    async def _erase(self, last_day: int) -> None:
+        async with self._database.transaction() as transaction:
+            await transaction.run(_MARK_FOUND)
+        while True:
+            async with self._database.transaction() as transaction:
+                value_ids = [row[0] for row in await transaction.fetch(_GONE, last_day, MAX_ERASED)]
+                if not value_ids:
+                    return
+                # A pending plan keeps its values until it is decided.
+                await self._vault.release(transaction, value_ids)
+                for value_id in value_ids:
+                    await transaction.run(_SETTLE, value_id)
+
+
+def _has_value(store: ConnectedTexts, place: _SeenRecord, text: str | None, *, is_linked: bool) -> bool:
+    if text is None or place.hash is None:
+        return False
+    value = SeenValue(place.label or "", text, place.model, place.record_id, place.field, is_linked)
+    return store.has_hash(value, bytes(place.hash))
+
+
+async def _remove(transaction: Transaction, places: Sequence[_SeenRecord], today: int) -> None:
+    for place in places:
+        await transaction.run(_REMOVE, *place[:5])
+    for value_id in sorted({place.value_id for place in places}):
+        await transaction.run(_MARK_GONE, value_id, today)

@@ -1,0 +1,272 @@
+"""Agents write values of connected tables that they see as placeholder tokens. A person approves each change."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from countersign.kernel import clock
+from countersign.records.access import agent_tokens
+from countersign.records.access.agent_tokens import TokenRequest
+from countersign.records.access.view import Caller
+from countersign.records.approvals import decisions
+from tests.adopted.shop import MARK, Shop, make_postgres, open_shop
+from tests.adopted.writable import writable_registry
+from tests.servers.postgres import Cluster
+
+ADA, BOB = f"ada{MARK}@example.com", f"bob{MARK}@example.com"
+VALUES = 8
+"""The number of values that are in the vault after a read of all customers: theirs, and the name of the person."""
+AGAIN = ": read the record again with get"
+
+
+@dataclass
+class Scout:
+    """An agent of an administrator, over HTTP."""
+
+    shop: Shop
+    person: Caller
+    headers: dict[str, str]
+
+    async def call(self, command: str, **body: object) -> httpx.Response:
+        """Run a command on customers."""
+        return await self.shop.http.post(f"/api/customer/{command}", json=body, headers=self.headers)
+
+    async def customers(self) -> list[dict[str, Any]]:
+        """Return the customers in the order of their keys."""
+        return (await self.call("list")).json()["value"]
+
+    async def get(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Read a customer again."""
+        return (await self.call("get", id=record["id"])).json()["value"]
+
+    async def refusal(self, record: dict[str, Any], **fields: object) -> str:
+        """Return the error of an update."""
+        answer = await self.call("update", id=record["id"], **fields)
+        assert answer.status_code == 400, answer.text
+        return str(answer.json()["error"])
+
+
+@pytest.fixture
+async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> AsyncIterator[Shop]:
+    """The service over a shop that it may write, with its own tables in the same database."""
+    url = make_postgres(postgres_cluster, postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = postgres_url.rpartition("/")[2]
+        role = f"reader_{name}"
+        connection.execute(b"SELECT setval('customer_customer_id_seq', 3)")
+        connection.execute(f"GRANT CREATE ON DATABASE {name} TO {role}".encode())
+        connection.execute(f"GRANT INSERT, UPDATE ON customer TO {role}".encode())
+        connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO {role}".encode())
+    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
+        yield opened
+
+
+async def _agent(shop: Shop, person: Caller, label: str) -> Scout:
+    records = shop.inside.service.records
+    async with records.database.transaction() as transaction:
+        issued = await agent_tokens.issue_token(transaction, records, person, TokenRequest(("*",), label))
+    return Scout(shop, person, {"Authorization": f"Bearer {issued.token}"})
+
+
+@pytest.fixture
+async def scout(shop: Shop) -> Scout:
+    """An agent of an administrator."""
+    return await _agent(shop, await shop.inside.member(), "scout")
+
+
+async def _approve(scout: Scout, answer: httpx.Response) -> None:
+    assert answer.status_code == 202, answer.text
+    inside = scout.shop.inside
+    run = inside.run(scout.shop.narrowed(scout.person))
+    decision = await decisions.approve(run, inside.service.callers, answer.json()["plan_id"])
+    assert decision.state == "executed"
+
+
+def _emails(shop: Shop) -> list[str | None]:
+    name = shop.url.rpartition("/")[2]
+    with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
+        return [row[0] for row in connection.execute(b"SELECT email FROM customer ORDER BY customer_id")]
+
+
+async def test_a_token_of_one_record_is_written_into_another(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+
+    answer = await scout.call("update", id=bob["id"], email=ada["email"])
+    plan = (await shop.http.post("/api/plan/get", json={"id": answer.json()["plan_id"]}, headers=scout.headers)).text
+    await _approve(scout, answer)
+
+    assert _emails(shop) == [ADA, ADA, ADA]
+    assert MARK not in answer.text + plan
+    assert (await scout.get(bob))["email"] == ada["email"]
+
+
+async def test_a_new_record_gets_the_values_of_tokens(shop: Shop, scout: Scout) -> None:
+    _, bob, _ = await scout.customers()
+
+    answer = await scout.call("create", first_name=bob["first_name"], email=bob["email"], visits=1)
+    await _approve(scout, answer)
+
+    assert _emails(shop) == [ADA, BOB, ADA, BOB]
+    created = (await scout.customers())[3]
+    assert (created["first_name"], created["email"]) == (bob["first_name"], bob["email"])
+
+
+async def test_the_person_who_approves_sees_the_value_and_the_agent_the_token(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+    plan_id = (await scout.call("update", id=bob["id"], email=ada["email"])).json()["plan_id"]
+
+    person = shop.narrowed(shop.inside.administrator())
+    (seen,) = (await shop.inside.value(person, "plan", "get", id=plan_id))["diff"]
+    shown = await shop.http.post("/api/plan/get", json={"id": plan_id}, headers=scout.headers)
+
+    assert (seen["before"], seen["after"]) == (BOB, ADA)
+    (diff,) = shown.json()["value"]["diff"]
+    assert diff["after"] == ada["email"]
+
+
+async def test_a_masked_field_is_emptied(shop: Shop, scout: Scout) -> None:
+    ada, *_ = await scout.customers()
+
+    await _approve(scout, await scout.call("update", id=ada["id"], email=None))
+
+    assert _emails(shop) == [None, BOB, ADA]
+
+
+@pytest.mark.parametrize("text", ["someone@example.com", "{email} and more", "see {email}", "EMAIL_12", "{first_name}"])
+async def test_anything_but_one_token_of_the_field_is_refused(shop: Shop, scout: Scout, text: str) -> None:
+    ada, bob, _ = await scout.customers()
+    value = text.format(**ada)
+
+    refusal = await scout.refusal(bob, email=value)
+
+    assert refusal in {
+        "customer.email takes one placeholder token EMAIL_… and nothing else",
+        "customer.email must have 1000 characters at most, a placeholder token counting as 1000",
+        "token not allowed in customer.email",
+        f"unknown token EMAIL_12{AGAIN}",
+    }
+    assert _emails(shop) == [ADA, BOB, ADA]
+
+
+async def test_tokens_of_values_that_are_not_linked_are_not_written(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+
+    assert await scout.refusal(bob, note=ada["note"]) == "customer.note is read-only"
+
+
+async def test_a_token_means_nothing_to_another_agent(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+    other = await _agent(shop, scout.person, "other")
+    await other.customers()
+
+    assert await other.refusal(bob, email=ada["email"]) == f"unknown token {ada['email']}{AGAIN}"
+
+
+async def test_a_token_ends_with_the_last_record_that_has_its_value(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+    shop.change("UPDATE customer SET email = 'new@example.com' WHERE customer_id = 2")
+
+    assert await scout.refusal(ada, email=bob["email"]) == f"unknown token {bob['email']}{AGAIN}"
+
+    again = await scout.get(bob)
+    await _approve(scout, await scout.call("update", id=ada["id"], email=again["email"]))
+    assert _emails(shop) == ["new@example.com", "new@example.com", ADA]
+
+
+async def test_a_deleted_row_ends_its_tokens(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+    shop.change('DELETE FROM line; DELETE FROM "Orders"; DELETE FROM customer WHERE customer_id = 2')
+
+    assert await scout.refusal(ada, email=bob["email"]) == f"unknown token {bob['email']}{AGAIN}"
+
+
+async def test_a_token_follows_its_value_to_a_record_that_is_read(shop: Shop, scout: Scout) -> None:
+    ada, bob, zoe = await scout.customers()
+    assert ada["email"] == zoe["email"]
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 1")
+
+    zoe = await scout.get(zoe)
+    answer = await scout.call("update", id=bob["id"], email=zoe["email"])
+
+    await _approve(scout, answer)
+    assert _emails(shop) == [None, ADA, ADA]
+
+
+async def test_a_token_is_refused_outside_of_fields_with_its_label(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+    condition = {"field": "visits", "op": "eq", "value": ada["email"]}
+
+    assert await scout.refusal(bob, first_name=ada["email"]) == "token not allowed in customer.first_name"
+    assert (await scout.call("list", filter=[condition])).status_code == 400
+    filtered = await scout.call("list", filter=[{"field": "email", "op": "eq", "value": ada["email"]}])
+    assert (filtered.status_code, filtered.json()["error"]) == (400, "token not allowed in a filter on customer.email")
+
+
+async def test_no_text_of_theirs_is_in_our_tables_after_a_read(shop: Shop, scout: Scout) -> None:
+    await scout.customers()
+
+    rows = await shop.inside.rows("SELECT model, field, record_id, domain_id, user_id FROM seen_place")
+
+    assert len(rows) == 7
+    assert MARK not in str(rows)
+
+
+async def test_a_repeated_read_writes_nothing(shop: Shop, scout: Scout) -> None:
+    await scout.customers()
+    before = await shop.inside.rows("SELECT xmin::text, * FROM seen_place ORDER BY value_id")
+
+    await scout.customers()
+
+    assert await shop.inside.rows("SELECT xmin::text, * FROM seen_place ORDER BY value_id") == before
+
+
+async def _sweep(shop: Shop, days: int) -> None:
+    assert shop.inside.service.value_sweep is not None
+    with clock.fixed(clock.later(clock.now(), seconds=days * 86_400)):
+        await shop.inside.service.value_sweep.run_daily()
+
+
+async def test_a_value_that_no_record_has_is_erased_after_thirty_days(shop: Shop, scout: Scout) -> None:
+    await scout.customers()
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+
+    await _sweep(shop, 1)
+    labels = [row[0] for row in await shop.inside.rows("SELECT label FROM pii_value WHERE gone_day IS NOT NULL")]
+    await _sweep(shop, 30)
+    kept = await shop.inside.rows("SELECT label FROM pii_value ORDER BY label")
+    await _sweep(shop, 31)
+
+    assert (labels, len(kept)) == (["EMAIL"], VALUES)
+    assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES - 1
+    assert len(await shop.inside.rows("SELECT field FROM seen_place")) == 6
+
+
+async def test_a_value_that_comes_back_is_kept(shop: Shop, scout: Scout) -> None:
+    _, bob, _ = await scout.customers()
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+    await _sweep(shop, 1)
+    shop.change(f"UPDATE customer SET email = '{BOB}' WHERE customer_id = 2")
+    again = await scout.get(bob)
+
+    await _sweep(shop, 2)
+    await _sweep(shop, 40)
+
+    assert again == bob
+    assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES
+    await _approve(scout, await scout.call("create", first_name=bob["first_name"], email=bob["email"]))
+    assert _emails(shop)[3] == BOB
+
+
+async def test_the_sweep_runs_once_a_day(shop: Shop, scout: Scout) -> None:
+    await scout.customers()
+    await _sweep(shop, 1)
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+
+    await _sweep(shop, 1)
+
+    assert len(await shop.inside.rows("SELECT field FROM seen_place")) == 7
