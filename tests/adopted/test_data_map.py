@@ -176,9 +176,11 @@ async def test_a_hidden_field_can_be_shown_again(shop: MappedShop) -> None:
 
     assert "LongText(" not in shop.file.read_text().partition("# note: left out: hidden")[0].rpartition("class")[2]
     refused = await asyncio.gather(shop.decide("note", "clear"), return_exceptions=True)
-    found = await shop.decide("note", "personal")
+    tokens = await asyncio.gather(shop.decide("note", "personal"), return_exceptions=True)
+    found = await shop.decide("note", "personal", confirmed=True)
 
     assert isinstance(refused[0], BadInput)
+    assert "agents would see tokens for the values of customer.note, of which they see nothing now" in str(tokens[0])
     assert "send confirmed: true" in refused[0].detail
     assert shown(found["field"]) == ("TEXT", "TEXT")
     assert found["takes_effect"] == "now"

@@ -1,4 +1,4 @@
-// The dialog for a decision on a field of a connected table. Showing values to agents needs a confirmation.
+// The dialog for a decision on a field of a connected table. Showing more to agents needs a confirmation.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -49,7 +49,7 @@ export function DecideDialog({ field, name, choice: firstChoice, reason: firstRe
       onClose={onClose}
       actions={
         <Button type="submit" form="decide-form" variant={isWide ? "risky" : "strong"} busy={isBusy}>
-          {t(isWide ? "decide.show" : "decide.do")}
+          {t(isWide && choice === "clear" ? "decide.show" : "decide.do")}
         </Button>
       }
     >
@@ -78,7 +78,7 @@ export function DecideDialog({ field, name, choice: firstChoice, reason: firstRe
         {isWide && (
           <label class="notice warn confirm-values">
             <input type="checkbox" name="decide-confirmed" required checked={isConfirmed} onChange={(event) => setConfirmed(event.currentTarget.checked)} />
-            <span>{t("decide.confirm")}</span>
+            <span>{t(choice === "clear" ? "decide.confirm" : "decide.confirm.personal")}</span>
           </label>
         )}
       </form>

@@ -68,9 +68,10 @@ export async function loadDataMap(signal: AbortSignal): Promise<DataMap> {
   return (await run<DataMap>("setting", "data_map", {}, signal)).value;
 }
 
-/** Whether agents would see values of which they see placeholders or nothing now. */
+/** Whether agents would see more than now: values in place of placeholders, or either in place of nothing. */
 export function isWidened(field: MappedField, choice: Choice): boolean {
-  return choice === "clear" && field.after_restart.see !== "values";
+  const { see } = field.after_restart;
+  return choice === "personal" ? see === "nothing" : choice === "clear" && see !== "values";
 }
 
 /** Decide on the field, and return the map after the decision.

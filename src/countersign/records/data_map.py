@@ -235,10 +235,11 @@ def _require_possible(file: _ModuleFile, column: MappedColumn, request: _Decisio
     if request.choice not in column.choices:
         possible = ", ".join(column.choices) or "none: edit the module text"
         raise BadInput(f"{column.place} cannot be {request.choice} (possible: {possible})")
-    if request.choice == "clear" and _is_widened(column) and not request.is_confirmed:
+    if _is_widened(column, request.choice) and not request.is_confirmed:
+        what = "read the values" if request.choice == "clear" else "see tokens for the values"
         raise BadInput(
-            f"agents would read the values of {column.place}, of which they see {column.shown} now: send confirmed: "
-            "true if they may"
+            f"agents would {what} of {column.place}, of which they see {column.shown} now: send confirmed: true if "
+            "they may"
         )
     return _written_decision(column, request)
 
@@ -250,9 +251,11 @@ def _written_decision(column: MappedColumn, request: _DecisionRequest) -> Decisi
     return "hide" if request.choice == "hidden" else "clear"
 
 
-def _is_widened(column: MappedColumn) -> bool:
-    """Return whether agents that read the values see more than the module text says now."""
-    return _declared_sight(column).see != "values"
+def _is_widened(column: MappedColumn, choice: Choice) -> bool:
+    """Return whether agents see more after the decision than the module text says now. Tokens show which values are
+    equal and where they are empty, and agents can copy them."""
+    sight = _declared_sight(column).see
+    return sight == "nothing" if choice == "personal" else choice == "clear" and sight != "values"
 
 
 def _audit_changes(
@@ -262,7 +265,7 @@ def _audit_changes(
     value = {
         "agents_see": after.shown,
         "decision": request.choice,
-        "widens": request.choice == "clear" and _is_widened(before),
+        "widens": _is_widened(before, request.choice),
         "reason": request.reason,
         "file": str(file.path),
     }

@@ -123,7 +123,8 @@ async def test_decisions_are_written_into_the_module_text(browser: Browser, conn
         # A decision can be changed.
         await remark.get_by_role("button", name="Change").click()
         await page.locator("dialog[open] .segments button:text-is('Personal')").click()
-        await page.click("dialog[open] .button.strong")
+        await page.check("[name=decide-confirmed]")
+        await page.click("dialog[open] button[type=submit]")
         await expect(remark).not_to_contain_text("after the next start")
         await page.reload()
         await expect(page.locator(".decided-share")).to_contain_text("2 of 4 fields decided")
