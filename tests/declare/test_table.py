@@ -46,6 +46,13 @@ def test_a_model_with_a_table_has_only_reading_commands_and_reading_kinds() -> N
     assert model_found.table == Table("public.plant", key="id", fingerprint="0a", rows_about=12)
 
 
+def test_one_model_may_write_a_table_that_others_read() -> None:
+    tables = [Table("public.plant", key="id", writable=True), Table("plant", key="id"), Table("bed.plant", key="id")]
+    models = [model(f"Plant{number}", {"title": Text()}, table=each) for number, each in enumerate(tables)]
+
+    assert {"plant0", "plant1", "plant2"} <= registry(*models).models.keys()
+
+
 def test_the_values_of_a_column_give_the_options_of_a_select() -> None:
     state = Select(values={0: "draft", 1: "sent", 2: "draft"}, unknown="other")
 

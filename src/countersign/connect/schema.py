@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from countersign.declare.fields.kinds import OnDelete
-from countersign.declare.table import Table, relation_names
+from countersign.declare.table import DEFAULT_SCHEMA, Table, relation_names
 from countersign.kernel.database.table_fingerprints import TableDefinition
 
 RelationKind: TypeAlias = Literal[
@@ -18,9 +18,6 @@ and a name inside an `undecodable_part` is not."""
 
 UNDECODABLE = "\ufffd"
 """The character that replaces bytes that are not valid text."""
-
-DEFAULT_SCHEMA = "public"
-"""The schema of a table of PostgreSQL whose schema is not given."""
 
 BaseType: TypeAlias = Literal[
     "text", "citext", "integer", "bigint", "numeric", "float", "money", "bool", "date", "moment", "local_moment",

@@ -89,6 +89,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         presentations.tones_are_known,
         presentations.risks_are_valid,
         tables.tables_refer_to_tables,
+        tables.written_tables_have_one_model,
         grants.roles_named,
         grants.granted_models_exist,
         grants.grants_are_valid,

@@ -3,6 +3,9 @@
 import re
 from dataclasses import dataclass
 
+DEFAULT_SCHEMA = "public"
+"""The schema of a table of PostgreSQL whose schema is not given."""
+
 _NAME = re.compile(r'"((?:[^"\0]|"")+)"|([^".\0]+)')
 
 

@@ -92,6 +92,13 @@ CASES: list[BrokenModules] = [
     models_case(tables.columns_are_valid, "plant.a", "no time zone", table_model(a=Moment(zone="Nowhere/City"))),
     models_case(tables.tables_refer_to_tables, "plant.bed", "not in one database", table_model(bed=Ref("bed")), BED),
     models_case(
+        tables.written_tables_have_one_model,
+        "flower.table",
+        "plant and flower write one table, public.plant: take writable out of one",
+        table_model(table=WRITTEN),
+        table_model("Flower", Table("public.plant", key="id", writable=True)),
+    ),
+    models_case(
         tables.tables_refer_to_tables,
         "plant.bed",
         "the key of bed has 2 columns",

@@ -7,7 +7,7 @@ from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Moment, Money, Ref, Select
 from countersign.declare.model import Declared, table_commands
 from countersign.declare.rules.declarations import Declarations, member_error, model_error
-from countersign.declare.table import Table, relation_names
+from countersign.declare.table import DEFAULT_SCHEMA, Table, relation_names
 from countersign.declare.workflow import Move
 
 MAX_SCALE = 4
@@ -108,6 +108,20 @@ def columns_named_validly(declarations: Declarations) -> Iterator[str]:
 
 def columns_are_valid(declarations: Declarations) -> Iterator[str]:
     """Require that only models with a table have options of columns, and that these options are valid."""
+def written_tables_have_one_model(declarations: Declarations) -> Iterator[str]:
+    """Require that only one model writes a table. The history of a second one would show the changes of the first as
+    those of another application."""
+    writer_by_names: dict[tuple[str, ...], Declared] = {}
+    for model in declarations.models.values():
+        if model.table is None or not model.table.writable:
+            continue
+        names = relation_names(model.table.relation)
+        writer = writer_by_names.setdefault((DEFAULT_SCHEMA, *names)[-2:], model)
+        if writer is not model:
+            text = f"{writer.name} and {model.name} write one table, {model.table.relation}: take writable out of one"
+            yield member_error(model, "table", text)
+
+
     for model, field in declarations.fields():
         if model.table is None and _is_about_column(field):
             text = "column, columns, values, unknown and sortable are for models with a table: take them out"

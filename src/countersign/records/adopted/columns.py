@@ -13,7 +13,7 @@ from countersign.declare import Bool, Date, Decimal, Declared, Field, Moment, Mo
 from countersign.declare.fields.field import Stored
 from countersign.declare.fields.kinds import LARGEST
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
-from countersign.declare.table import quoted, relation_names
+from countersign.declare.table import DEFAULT_SCHEMA, quoted, relation_names
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Dialect
@@ -73,7 +73,6 @@ WHERE (n.nspname, c.relname) IN (
 """
 _HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i'"
 _ENCODING = "SELECT current_setting('server_encoding')"
-_CURRENT_SCHEMA = "public"
 
 _INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8": "int8"}
 _SMALL_INTEGERS = frozenset({"int2", "int4", "oid"})
@@ -188,7 +187,7 @@ async def is_utf8(database: ExistingDatabase) -> bool:
 def schema_and_table(relation: str) -> tuple[str, str]:
     """Return the schema and the table of a relation in PostgreSQL."""
     names = list(relation_names(relation))
-    return (names[0], names[1]) if len(names) > 1 else (_CURRENT_SCHEMA, names[0])
+    return (names[0], names[1]) if len(names) > 1 else (DEFAULT_SCHEMA, names[0])
 
 
 def table_id(dialect: Dialect, model: Declared) -> TableId:
