@@ -155,6 +155,38 @@ async def test_the_keys_of_values_from_before_a_field_was_renamed_are_deleted(
     assert await shop.inside.rows(f"SELECT id FROM pii_value WHERE id = {changes['note'][0]['value']}") == []
 
 
+async def test_the_keys_of_values_that_only_an_ended_plan_has_are_deleted(shop: Shop, agent: "Agent") -> None:
+    plan_id = await agent.propose(cascade=True)
+    person = shop.narrowed(agent.person)
+    shop.change("UPDATE customer SET note = 'later' WHERE customer_id = 1")
+    await shop.inside.value(person, "plan", "reject", id=plan_id, reason="no")
+    before = await shop.inside.value(person, "plan", "get", id=plan_id)
+    ada = await _record(shop, agent.person, "customer", first_name=f"Ada {MARK}")
+
+    await shop.inside.value(agent.person, "customer", "delete", id=ada["id"], cascade=True)
+
+    after = await shop.inside.value(person, "plan", "get", id=plan_id)
+    shown = [{each["field"]: each["before"] for each in plan["diff"]} for plan in (before, after)]
+    assert [each["note"] for each in shown] == [f"calls {MARK}", "[erased]"]
+    # Another customer has the same address, and its field is linked.
+    assert [each["email"] for each in shown] == [f"ada{MARK}@example.com"] * 2
+
+
+async def test_a_deletion_is_in_no_deadlock_with_another_application_that_refers_to_the_row(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    zoe = await _record(shop, root, "customer", first_name=f"Zoë {MARK}")
+    name = shop.url.rpartition("/")[2]
+    with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
+        connection.execute(b"INSERT INTO \"Orders\" VALUES ('5b0c0b52-3a3e-4a0a-8f0e-000000000009', 3, 'new')")
+        deletion = asyncio.create_task(shop.inside.value(root, "customer", "delete", id=zoe["id"], cascade=True))
+        while not _rows(shop, "SELECT 1 FROM pg_locks WHERE NOT granted"):
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(connection.execute, b"UPDATE customer SET visits = 8 WHERE customer_id = 3")
+
+    assert await deletion == {"id": zoe["id"]}
+    assert _counts(shop) == {**ALL, "customer": 2}
+
+
 async def test_a_row_that_was_deleted_and_inserted_again_has_an_audit_that_can_be_read(shop: Shop) -> None:
     root = shop.inside.administrator()
     zoe = await _record(shop, root, "customer", first_name=f"Zoë {MARK}")

@@ -48,9 +48,14 @@ _KEPT = (
 
 
 class _Copy(msgspec.Struct):
-    """The copy of a personal value in an audit entry."""
+    """The copy of a personal value in an audit entry or a plan."""
 
     value: int
+_DIFFS = """
+SELECT p.diff
+FROM plan AS p
+WHERE p.id IN (SELECT s.plan_id FROM plan_step AS s WHERE s.model = $1 AND s.record_id = $2)
+"""
 
 
 class AdoptedWriter:
@@ -64,6 +69,15 @@ class AdoptedWriter:
         revision_key: bytes,
         sessions: Sessions,
     ) -> None:
+class _PlannedChange(msgspec.Struct):
+    """A change in the diff of a plan, with the value that the record had when the plan was proposed."""
+
+    model: str
+    id: str | None
+    field: str
+    before: _Copy | Stored
+
+
         self._database = database
         self._tables = tables
         self._seen_values = seen_values
@@ -259,14 +273,13 @@ class AdoptedWriter:
     async def _erase_values(self, run: Run, model: Declared, record_id: str) -> None:
         """Delete the keys of the personal values that only this record has had, so that the copies of them become
         unreadable."""
-        names = {name for name, field in model.fields.items() if field.personal and not field.linked}
-        value_ids: set[int] = set()
-        for (changes,) in await run.transaction.fetch(_CHANGES, model.name, record_id):
-            copies_by_name = msgspec.json.decode(changes, type=dict[str, list[_Copy | Stored]])
-            copies = [
-                each for name, pair in copies_by_name.items() if model.present_name(name) in names for each in pair
-            ]
-            value_ids |= {each.value for each in copies if isinstance(each, _Copy)}
+        copies = [*await self._audit_copies(run, model, record_id), *await self._plan_copies(run, model, record_id)]
+        personal = [(model.fields.get(model.present_name(name)), each) for name, each in copies]
+        value_ids = {
+            each.value
+            for field, each in personal
+            if isinstance(each, _Copy) and field is not None and field.personal and not field.linked
+        }
         await run.engine.vault.release(run.transaction, value_ids)
 
     def _require_no_key(self, model: Declared, names: Mapping[str, Stored]) -> None:
@@ -322,6 +335,19 @@ class AdoptedWriter:
         without a new value."""
         if record is None:
             return {}
+    async def _audit_copies(self, run: Run, model: Declared, record_id: str) -> list[tuple[str, _Copy | Stored]]:
+        """Return the copies of the values of a record in its audit entries, with the names of the fields."""
+        rows = await run.transaction.fetch(_CHANGES, model.name, record_id)
+        entries = [msgspec.json.decode(row[0], type=dict[str, list[_Copy | Stored]]) for row in rows]
+        return [(name, each) for entry in entries for name, pair in entry.items() for each in pair]
+
+    async def _plan_copies(self, run: Run, model: Declared, record_id: str) -> list[tuple[str, _Copy | Stored]]:
+        """Return the copies of the values of a record in plans, with the names of the fields. Another application may
+        have changed a value since a plan showed it. The values that a plan writes are not those of the record."""
+        rows = await run.transaction.fetch(_DIFFS, model.name, record_id)
+        changes = [each for row in rows for each in msgspec.json.decode(row[0], type=list[_PlannedChange])]
+        return [(each.field, each.before) for each in changes if (each.model, each.id) == (model.name, record_id)]
+
         key = cast("Sequence[Stored]", table.ids.decode(record.id) or ())
         held: dict[str, Stored] = {}
         for name, field in table.model.fields.items():
