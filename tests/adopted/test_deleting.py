@@ -584,6 +584,31 @@ async def test_an_agent_proposes_a_deletion_and_the_plan_says_what_else_goes(sho
     assert _counts(shop) == {**ALL, "customer": 2, "order": 1, "line": 1}
 
 
+async def test_a_plan_names_the_triggers_that_run_and_no_others(shop: Shop, agent: Agent) -> None:
+    shop.change(
+        "CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN old; END'; "
+        "CREATE TRIGGER on_delete BEFORE DELETE ON customer FOR EACH ROW EXECUTE FUNCTION idle(); "
+        "CREATE TRIGGER on_all AFTER INSERT OR DELETE ON line FOR EACH ROW EXECUTE FUNCTION idle(); "
+        "CREATE TRIGGER second AFTER DELETE ON line FOR EACH STATEMENT EXECUTE FUNCTION idle(); "
+        "CREATE TRIGGER on_update AFTER UPDATE ON customer FOR EACH ROW EXECUTE FUNCTION idle(); "
+        "CREATE TRIGGER off AFTER DELETE ON customer FOR EACH ROW EXECUTE FUNCTION idle(); "
+        "ALTER TABLE customer DISABLE TRIGGER off"
+    )
+    plan_id = await agent.propose(cascade=True)
+
+    for_agent = (await agent.call("plan/get", id=plan_id)).json()["value"]
+    for_person = await shop.inside.value(shop.narrowed(agent.person), "plan", "get", id=plan_id)
+
+    assert for_person["effects"][2:] == [
+        "the database itself does more: 1 trigger of customer (on_delete)",
+        "the database itself does more: 2 triggers of line (on_all, second)",
+    ]
+    assert for_agent["effects"][2:] == [
+        "the database itself does more: 1 trigger of customer",
+        "the database itself does more: 2 triggers of line",
+    ]
+
+
 @pytest.mark.parametrize(
     "change",
     [

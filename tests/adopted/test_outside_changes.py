@@ -23,6 +23,7 @@ async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> 
     url = make_postgres(postgres_cluster, postgres_url)
     name = postgres_url.rpartition("/")[2]
     with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(b"ALTER TABLE customer ALTER seen TYPE timestamp USING seen AT TIME ZONE 'UTC'")
         connection.execute(f"GRANT CREATE ON DATABASE {name} TO reader_{name}".encode())
         connection.execute(f'GRANT INSERT, UPDATE, DELETE ON customer, "Orders", line TO reader_{name}'.encode())
     models = [
@@ -97,6 +98,39 @@ async def test_a_record_that_is_as_countersign_has_left_it_has_no_such_entry(sho
     shop.change("ALTER TABLE customer ALTER rating TYPE numeric(8, 2)")
 
     assert [each["command"] for each in await _history(shop, record_id)] == ["customer.update"] * 2
+
+
+async def test_a_field_that_is_declared_in_another_way_was_not_changed_outside(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_id = await _customer(shop)
+    await _update(shop, record_id, balance_minor=5, seen="2026-11-30T06:00:00.123Z", visits=1)
+    fields = shop.inside.models["customer"].fields
+    monkeypatch.setattr(fields["balance_minor"], "scale", 3)
+    monkeypatch.setattr(fields["seen"], "zone", "Europe/Vienna")
+    shop.change("UPDATE customer SET balance = 0.06, visits = 2 WHERE customer_id = 3")
+
+    before, entry = await _history(shop, record_id)
+
+    assert (before["command"], before["changes"]) == ("outside.change", {"visits": [1, 2]})
+    assert entry["changes"]["balance_minor"] == [None, 5]
+    # What was written with the new declaration is compared again.
+    await _update(shop, record_id, balance_minor=70)
+    shop.change("UPDATE customer SET balance = 0.08 WHERE customer_id = 3")
+    assert (await _history(shop, record_id))[0]["changes"]["balance_minor"] == [70, 80]
+
+
+async def test_the_history_of_a_record_without_entries_opens_no_transaction(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_id = await _customer(shop)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the history opens a transaction")
+
+    monkeypatch.setattr(type(shop.inside.service.records.database), "transaction", refuse)
+
+    assert await _history(shop, record_id) == []
 
 
 async def test_a_record_that_was_deleted_and_inserted_by_another_application_is_shown_as_changed(shop: Shop) -> None:

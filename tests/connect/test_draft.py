@@ -176,6 +176,37 @@ def test_names_that_look_like_code_stay_names(schema_url: DatabaseFactory) -> No
     assert all(re.fullmatch("[a-z][a-z0-9_]{0,39}", each) for each in hostile.fields)
 
 
+@pytest.mark.parametrize(
+    ("columns", "deleted"),
+    [
+        ("deleted_at timestamptz", "deleted_at"),
+        ('"deletedAt" timestamp', "deletedAt"),
+        ("archived_at date, is_deleted boolean NOT NULL DEFAULT false", "is_deleted"),
+        ("deleted_at timestamptz NOT NULL DEFAULT now()", ""),
+        ("is_deleted integer NOT NULL", ""),
+        ("removed_at timestamptz", ""),
+    ],
+)
+def test_a_column_that_marks_deleted_rows_is_named_in_the_table(postgres_url: str, columns: str, deleted: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE plant (id int PRIMARY KEY, title text, {columns})".encode())
+
+    written = text.write(drafted(postgres_url, "garden").text)
+
+    assert (f'deleted="{deleted}"' in written) == (f"# {deleted}: left out: it marks deleted rows" in written)
+    assert ("deleted=" in written) == bool(deleted)
+
+
+def test_a_column_that_may_count_changes_is_named_in_a_comment(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(b"CREATE TABLE plant (id int PRIMARY KEY, lock_version int NOT NULL, version int)")
+
+    written = text.write(drafted(postgres_url, "garden").text)
+
+    assert "    # lock_version may count changes: then name it in version of Table, without a field\n" in written
+    assert "# version may" not in written
+
+
 def test_only_row_rules_and_views_need_the_search_path(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("CREATE TABLE plant (id int PRIMARY KEY, name text)")

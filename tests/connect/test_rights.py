@@ -13,12 +13,13 @@ import pytest
 from countersign.connect import draft, postgres, rights
 from countersign.connect.draft import Draft
 from countersign.connect.schema import Database
-from countersign.declare import Declared, text
+from countersign.declare import Declared, Table, Text, text
 from countersign.declare.registry import Registry
 from countersign.declare.table import quoted
 from countersign.records import base_models
 from tests.connect.conftest import SCHEMAS, DatabaseFactory, drafted
 from tests.connect.test_try import serve_and_read
+from tests.declare.planting import model, registry
 from tests.servers.postgres import Cluster
 
 NAMES = sorted(path.stem for path in SCHEMAS.glob("*.sql"))
@@ -223,6 +224,15 @@ def test_other_names_are_refused(role: str) -> None:
 def excess_of(url: str, module_draft: Draft) -> rights.Excess:
     """Return what the role of the address has beyond the draft."""
     return excess_of_models(url, models_of(module_draft))
+
+
+def test_a_table_whose_deleted_rows_are_marked_needs_no_right_to_delete() -> None:
+    table = Table("public.plant", key="id", writable=True, deletes=True, deleted="deleted_at")
+    models = registry(model("Plant", {"title": Text()}, table=table)).models.values()
+
+    assert rights.deletable_tables(models) == []
+    assert rights.named_columns(models) == {("public", "plant"): ("id", "deleted_at", "title")}
+    assert rights.writable_columns(models) == {("public", "plant"): ("deleted_at", "title")}
 
 
 def excess_of_models(url: str, models: Mapping[str, Declared]) -> rights.Excess:

@@ -13,7 +13,7 @@ from countersign.connect.schema import Database, ForeignKey, Relation, RelationI
 from countersign.declare.fields.field import LINKED
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.declare.model import READ_COMMANDS, derived_model_name
-from countersign.declare.review import FREE_TEXT, LOOK
+from countersign.declare.review import FREE_TEXT, LEFT_OUT, LOOK
 from countersign.declare.table import relation_of
 from countersign.declare.text import (
     Call,
@@ -50,6 +50,11 @@ _REASONS = {
     "unknown": "a kind of relation that is not known",
 }
 NO_KEY = "no key: it has no primary key, and no unique index over required columns"
+
+_DELETION_MARKS = ("deleted_at", "is_deleted", "archived_at")
+"""The names of columns that mark rows as deleted."""
+_VERSION_NAMES = frozenset({"lock_version", "row_version", "version"})
+"""The names of columns in which applications count the changes of a row."""
 
 _MONEY_WORDS = frozenset(
     {
@@ -164,7 +169,9 @@ class _Drafter:
     def _has_field(self, relation: Relation) -> bool:
         """Return whether a column has a kind, or is a reference. A column of the key becomes a field if no other column
         does."""
-        is_declared = any(not isinstance(self._declared(relation, each), str) for each in relation.columns)
+        deleted = _deletion_mark(relation, self._keys[relation.id])
+        columns = [each for each in relation.columns if each.name != deleted]
+        is_declared = any(not isinstance(self._declared(relation, each), str) for each in columns)
         return is_declared or bool(self._references(relation))
 
     def _class_names(self, relations: Sequence[Relation]) -> dict[RelationId, str]:
@@ -207,11 +214,13 @@ class _Drafter:
         fields = _FieldNames()
         referring = self._references(relation)
         body += [self._ref(relation, reference, fields) for reference in referring]
-        hidden = set(key.columns).union(*(each.columns for each in referring))
+        deleted = _deletion_mark(relation, key)
+        hidden = {*key.columns, deleted}.union(*(each.columns for each in referring))
         body += [self._field(relation, column, fields) for column in relation.columns if column.name not in hidden]
+        body += _remarks_on_deleted(deleted)
         if not fields.taken:
             body += [self._field(relation, relation.column(column), fields) for column in key.columns]
-        options: list[tuple[str, Value]] = [("table", _table(relation, key))]
+        options: list[tuple[str, Value]] = [("table", _table(relation, key, deleted))]
         options += [("name", model)] if derived_model_name(class_name) != model else []
         label = names.label(relation.name, model)
         options += [("label", label), ("plural", label)] if label else []
@@ -339,11 +348,28 @@ def _key(relation: Relation) -> UniqueKey | None:
     return min(fitting, key=rank, default=None)
 
 
-def _table(relation: Relation, key: UniqueKey) -> Call:
+def _remarks_on_deleted(column: str) -> list[Comment]:
+    text = f"{column}{LEFT_OUT}it marks deleted rows, which deleted in Table hides"
+    return [Comment(printable(text))] if column else []
+
+
+def _deletion_mark(relation: Relation, key: UniqueKey) -> str:
+    """Return the column that marks deleted rows, or an empty text. A time is empty in the other rows."""
+
+    def marks(column: TableColumn) -> bool:
+        is_time = column.base in ("moment", "local_moment", "date") and not (column.is_required or column.has_default)
+        return (is_time or column.base == "bool") and not column.is_generated and column.name not in key.columns
+
+    by_name = {"_".join(names.words(each.name)): each.name for each in relation.columns if marks(each)}
+    return next((by_name[each] for each in _DELETION_MARKS if each in by_name), "")
+
+
+def _table(relation: Relation, key: UniqueKey, deleted: str) -> Call:
     place = relation_of(*([relation.schema] if relation.schema else []), relation.name)
     columns: Value = key.columns[0] if len(key.columns) == 1 else key.columns
     fingerprint = "" if relation.definition is None else relation.definition.fingerprint(key.columns)
     options: list[tuple[str, Value]] = [("key", columns), ("fingerprint", fingerprint)]
+    options += [("deleted", deleted)] if deleted else []
     return Call("Table", (place,), (*options, *((("rows_about", relation.rows),) if relation.rows > 0 else ())))
 
 
@@ -354,11 +380,18 @@ def _remarks(relation: Relation, key: UniqueKey) -> list[str]:
         found.append(f"{count} {'trigger' if count == 1 else 'triggers'}: {', '.join(relation.triggers)}")
     if not key.is_primary:
         found.append(f"the key is a unique index over {', '.join(key.columns)}")
+    counting = [each.name for each in relation.columns if _counts_changes(each) and each.name not in key.columns]
+    found += [f"{each} may count changes: then name it in version of Table, without a field" for each in counting]
     if relation.has_row_rules:
         found.append("row-level security: the role sees a part of the rows")
     if relation.unreadable:
         found.append(f"the role may not read {', '.join(relation.unreadable)}")
     return found
+
+
+def _counts_changes(column: TableColumn) -> bool:
+    is_named = "_".join(names.words(column.name)) in _VERSION_NAMES
+    return is_named and column.is_required and column.base in ("integer", "bigint") and not column.is_generated
 
 
 def _comment(verdict: Guess) -> str:

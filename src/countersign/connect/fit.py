@@ -72,7 +72,8 @@ def readable(models: Mapping[str, Declared], database: Database) -> dict[str, tu
         relation = None if model.table is None else database.relation(model.table)
         if model.table is None or relation is None:
             continue
-        columns = {*model.table.key_columns, *(name for each in model.fields.values() for name in each.table_columns)}
+        fields = (name for each in model.fields.values() for name in each.table_columns)
+        columns = {*model.table.columns_without_field, *fields}
         if columns <= {each.name for each in relation.columns}:
             found[model.name] = relation, tuple(sorted(columns))
     return found
@@ -105,7 +106,7 @@ def _of_model(model: Declared, models: Mapping[str, Declared], database: Databas
         remedy = "correct the name, or grant USAGE on its schema and SELECT"
         yield Misfit(model.name, f"the role sees no table {table.relation}", remedy)
         return
-    yield from _of_key(model, table, relation)
+    yield from _of_key(model, table, relation, database)
     for field in model.fields.values():
         missing = list(_of_missing(f"{model.name}.{field.name}", field.table_columns, relation))
         yield from missing
@@ -120,7 +121,7 @@ def _of_fingerprint(model: Declared, table: Table, relation: Relation) -> Iterat
     """Yield a misfit if the table is not the one with the fingerprint, or if fields read columns that were added
     later."""
     definition, key = relation.definition, table.key_columns
-    used = {name for field in model.fields.values() for name in field.table_columns}
+    used = {name for field in model.fields.values() for name in field.table_columns} | {*table.deleted_columns}
     if definition is None and table.fingerprint:
         text = f"{relation.place} cannot be compared with its fingerprint now, because a table is locked"
         yield Misfit(model.name, text, "try again later")
@@ -132,9 +133,18 @@ def _of_fingerprint(model: Declared, table: Table, relation: Relation) -> Iterat
     yield Misfit(model.name, text, "look at connect diff, then run connect accept")
 
 
-def _of_key(model: Declared, table: Table, relation: Relation) -> Iterator[Misfit]:
+def marks_deletions(column: TableColumn) -> bool:
+    """Return whether a column of this type can mark deleted rows."""
+    return column.base in ("moment", "local_moment", "date", "bool")
+
+
+def _of_key(model: Declared, table: Table, relation: Relation, database: Database) -> Iterator[Misfit]:
     place = f"{model.name}.table"
-    yield from _of_missing(place, table.key_columns, relation)
+    yield from _of_missing(place, table.columns_without_field, relation)
+    known = {each.name: each for each in relation.columns}
+    if table.deleted in known and not marks_deletions(known[table.deleted]) and not database.is_sqlite:
+        text = f"the column {table.deleted} is {known[table.deleted].type_name}, which marks no deleted rows"
+        yield Misfit(place, text, "name a time, a day or a boolean in deleted, or take it out")
     if relation.kind == "inherited":
         text = f"{relation.place} is a parent of other tables, and its key is not unique over their rows"
         yield Misfit(place, text, "take the model out")

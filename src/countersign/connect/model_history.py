@@ -117,9 +117,9 @@ def numbers_of(relation: Relation) -> Mapping[str, int]:
 
 
 def declared_columns(model: Declared) -> set[str]:
-    """Return the columns of the fields and of the key."""
+    """Return the columns of the fields, of the key, and of the other options of the table."""
     named = {column for each in model.fields.values() for column in each.table_columns}
-    return named | set(model.table.key_columns if model.table is not None else ())
+    return named | set(model.table.columns_without_field if model.table is not None else ())
 
 
 def present_names(relation: Relation) -> set[str]:

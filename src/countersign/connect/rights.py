@@ -353,31 +353,34 @@ class Excess:
 
 
 def named_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...]]:
-    """Map the PostgreSQL tables of the models to the columns that the server reads: those of the keys and fields."""
+    """Map the PostgreSQL tables of the models to the columns that the server reads: those of the keys and fields, and
+    those that count versions or mark deleted rows."""
     found: dict[RelationId, dict[str, None]] = {}
     for model in models:
         if model.table is not None:
             columns = found.setdefault(relation_id(model.table.relation), {})
-            columns.update(dict.fromkeys(model.table.key_columns + model.table.version_columns))
+            columns.update(dict.fromkeys(model.table.columns_without_field))
             columns.update(dict.fromkeys(name for each in model.fields.values() for name in each.table_columns))
     return {relation: tuple(columns) for relation, columns in found.items()}
 
 
 def writable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...]]:
-    """Map the PostgreSQL tables that people write to the columns of their fields."""
+    """Map the PostgreSQL tables that people write to the columns of their fields, and to those that count versions or
+    mark deleted rows."""
     found: dict[RelationId, dict[str, None]] = {}
     for model in models:
         if model.table is not None and model.table.writable:
             columns = found.setdefault(relation_id(model.table.relation), {})
             columns.update(dict.fromkeys(model.table.version_columns))
+            columns.update(dict.fromkeys(model.table.deleted_columns if model.table.deletes else ()))
             columns.update(dict.fromkeys(name for each in model.fields.values() for name in each.table_columns))
     return {relation: tuple(columns) for relation, columns in found.items()}
 
 
 def deletable_tables(models: Iterable[Declared]) -> list[RelationId]:
-    """Return the PostgreSQL tables whose rows people delete."""
-    tables = {each.table.relation for each in models if each.table is not None and each.table.deletes}
-    return sorted({relation_id(each) for each in tables})
+    """Return the PostgreSQL tables whose rows people delete, without those whose rows are marked instead."""
+    tables = [each.table for each in models if each.table is not None]
+    return sorted({relation_id(each.relation) for each in tables if each.deletes and not each.deleted})
 
 
 def grants(models: Iterable[Declared], role: str, source: str) -> str:

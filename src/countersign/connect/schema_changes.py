@@ -484,6 +484,8 @@ class _Comparison:
         given["key"] = key[0] if len(key) == 1 else key
         if self._table.fingerprint and relation.definition is not None:
             given["fingerprint"] = relation.definition.fingerprint(key)
+        for name in given.keys() & {"version", "deleted"}:
+            given[name] = self._history.renamed.get(str(given[name]), given[name])
         changed = replace(table, options=tuple(given.items()))
         return tuple((name, changed if name == "table" else value) for name, value in self._text.options)
 

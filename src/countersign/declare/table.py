@@ -52,6 +52,8 @@ class Table:
     rows_about   the approximate number of rows at that time
     writable     whether people may create and update records, if Countersign's own tables are in the same database
     deletes      whether people may also delete records of a writable table
+    deleted      the column that marks deleted rows, if other applications keep them: a time or a day, empty in other
+                 rows, or a boolean. Such rows do not exist for callers, and deleting a record marks its row
     version      the column of whole numbers in which other applications count the changes of a row, if they have one:
                  each update adds one, so that they notice it
     """
@@ -63,11 +65,22 @@ class Table:
     writable: bool = False
     deletes: bool = False
     version: str = ""
+    deleted: str = ""
 
     @property
     def version_columns(self) -> tuple[str, ...]:
         """Return the column of `version`, or nothing."""
         return (self.version,) if self.version else ()
+
+    @property
+    def deleted_columns(self) -> tuple[str, ...]:
+        """Return the column of `deleted`, or nothing."""
+        return (self.deleted,) if self.deleted else ()
+
+    @property
+    def columns_without_field(self) -> tuple[str, ...]:
+        """Return the columns of the key, of `version` and of `deleted`."""
+        return (*self.key_columns, *self.version_columns, *self.deleted_columns)
 
     @property
     def key_columns(self) -> tuple[str, ...]:

@@ -108,6 +108,7 @@ class Dispatch:
                 if await policy.needs_approval(write_run, prepared_command):
                     return await proposals.propose(write_run, [prepared_command], reason=None)
                 record_id = await command.apply(write_run, prepared_command)
+                await command.finish(write_run)
                 return await command.result(write_run, prepared_command, record_id)
         except ConstraintViolation as error:
             # The checks succeeded, so a concurrent call must have written in the meantime.

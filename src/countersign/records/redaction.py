@@ -128,7 +128,8 @@ def _within(view: ModelView | None, changes: _Changes) -> _Changes:
     if view is None:
         return {}
     named_changes = ((view.model.present_name(name), pair) for name, pair in changes.items())
-    return {name: pair for name, pair in named_changes if name in view.fields}
+    # The pair of a connected record may be followed by how its column was read.
+    return {name: pair[:2] for name, pair in named_changes if name in view.fields}
 
 
 def _values(entries: Iterable[tuple[ModelView | None, _Changes]]) -> Iterator[tuple[ModelView, str, object]]:

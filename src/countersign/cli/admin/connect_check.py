@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import click
 
 from countersign.cli import output
-from countersign.cli.admin import module_text_file
+from countersign.cli.admin import connect_deletions, module_text_file
 from countersign.cli.admin.connect import SHOWN, address_of, url_file_option
 from countersign.cli.admin.connect_wide_rights import accept_wide_rights_option, relations_of, require_narrow
 from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
@@ -38,7 +38,8 @@ KEYS_TIMEOUT_S = 30.0
 def check(*, module: str, url: str | None, url_file: str | None, accepts_wide: bool) -> int:
     """Check whether the module text MODULE fits the database at URL.
 
-    Each line names what does not fit, and the remedy; exit code 1 if there is one. Without URL and --url-file, the URL
+    Each line names what does not fit, and the remedy; exit code 1 if there is one. Tables that are not connected and
+    can prevent deletions are named as well, and do not change the exit code. Without URL and --url-file, the URL
     is the setting COUNTERSIGN_EXISTING_URL. The command only reads.
     """
     file = module_text_file.load(module)
@@ -47,11 +48,12 @@ def check(*, module: str, url: str | None, url_file: str | None, accepts_wide: b
     require_narrow(database, relations_of(file.models, database), accepts_wide=accepts_wide)
     try:
         found, excess = asyncio.run(_compare(address, file, database))
+        obstacles = asyncio.run(connect_deletions.obstacles(address, file.models, database))
     except Refused as refused:
         raise refusal_failure(CANNOT_CONNECT, refused) from refused
     look = [each.place for each in undecided_columns(file.text)]
-    output.print_result(_as_json(file, found, look, database.role, excess))
-    for each in found:
+    output.print_result(_as_json(file, found, obstacles, look, database.role, excess))
+    for each in (*found, *obstacles):
         output.say(printable(f"{each.place}: {each.text}: {each.remedy}"))
     role = "" if excess is None else f" Role {database.role}: {_role(excess, found)}."
     output.say(printable(f"{module}: {_models(file, found)} the database. {len(look)} to look at.{role}"))
@@ -150,15 +152,25 @@ def _role(excess: Excess, found: Sequence[Misfit]) -> str:
     return f"{needed or 'has all it needs'}, and nothing more"
 
 
+def _misfit(each: Misfit) -> dict[str, str]:
+    return {"place": each.place, "text": each.text, "remedy": each.remedy}
+
+
 def _as_json(
-    file: ModuleFile, found: Sequence[Misfit], look: Sequence[str], role: str, excess: Excess | None
+    file: ModuleFile,
+    found: Sequence[Misfit],
+    obstacles: Sequence[Misfit],
+    look: Sequence[str],
+    role: str,
+    excess: Excess | None,
 ) -> dict[str, object]:
     held = None if excess is None else {"name": role, "more": excess.reasons, "columns": excess.columns}
     return {
         "file": str(file.path),
         "models": len(file.models),
         "fitting": len(file.models) - len({each.model for each in found}),
-        "misfits": [{"place": each.place, "text": each.text, "remedy": each.remedy} for each in found],
+        "misfits": list(map(_misfit, found)),
+        "deletions": list(map(_misfit, obstacles)),
         "look": list(look),
         "role": held,
     }

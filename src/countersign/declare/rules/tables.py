@@ -38,6 +38,9 @@ def _option_errors(table: Table) -> Iterator[str]:
         yield "deletes needs writable=True: add it, or take deletes out"
     if table.version and (not table.writable or table.version in table.key_columns or not _is_sql_text(table.version)):
         yield "version needs writable=True and a column that is not in the key: correct it, or take it out"
+    others = (*table.key_columns, *table.version_columns)
+    if table.deleted and (table.deleted in others or not _is_sql_text(table.deleted)):
+        yield "deleted needs a column that is neither in the key nor in version: correct it, or take it out"
 
 
 def _is_sql_text(name: str) -> bool:
@@ -66,11 +69,19 @@ def _writing_errors(model: Declared, table: Table) -> Iterator[str]:
         yield model_error(model, "a model with a table has no rules: take locks, rules, approvals and reads out")
     if model.workflow is not None and not table.writable:
         yield model_error(model, "a workflow needs a table with writable=True: add it, or take the workflow out")
+    yield from _marker_errors(model, table)
+    for field in model.fields.values():
+        if field.computed is not None or field.sum_of is not None:
+            yield member_error(model, field.name, "a model with a table has no computed fields: take it out")
+
+
+def _marker_errors(model: Declared, table: Table) -> Iterator[str]:
+    """Yield an error for each field with a column that counts versions or marks deleted rows."""
     for field in model.fields.values():
         if table.version in field.table_columns:
             yield member_error(model, field.name, "its column counts versions, so callers cannot set it: take it out")
-        if field.computed is not None or field.sum_of is not None:
-            yield member_error(model, field.name, "a model with a table has no computed fields: take it out")
+        if table.deleted in field.table_columns:
+            yield member_error(model, field.name, "its column marks deleted rows, so it says nothing: take it out")
 
 
 def workflows_over_columns_are_valid(declarations: Declarations) -> Iterator[str]:
@@ -97,17 +108,6 @@ def _move_error(move: Move, field: Select) -> str | None:
     return None
 
 
-def columns_named_validly(declarations: Declarations) -> Iterator[str]:
-    """Require that a database can contain the names of columns, and that labels are valid text."""
-    for model, field in declarations.fields():
-        values = map(str, field.values) if isinstance(field, Select) else ()
-        if model.table is not None and not all(map(_is_sql_text, (*field.table_columns, field.label, *values))):
-            text = "its column, label or values contain NUL or half of a surrogate pair: correct it"
-            yield member_error(model, field.name, text)
-
-
-def columns_are_valid(declarations: Declarations) -> Iterator[str]:
-    """Require that only models with a table have options of columns, and that these options are valid."""
 def written_tables_have_one_model(declarations: Declarations) -> Iterator[str]:
     """Require that only one model writes a table. The history of a second one would show the changes of the first as
     those of another application."""
@@ -122,6 +122,17 @@ def written_tables_have_one_model(declarations: Declarations) -> Iterator[str]:
             yield member_error(model, "table", text)
 
 
+def columns_named_validly(declarations: Declarations) -> Iterator[str]:
+    """Require that a database can contain the names of columns, and that labels are valid text."""
+    for model, field in declarations.fields():
+        values = map(str, field.values) if isinstance(field, Select) else ()
+        if model.table is not None and not all(map(_is_sql_text, (*field.table_columns, field.label, *values))):
+            text = "its column, label or values contain NUL or half of a surrogate pair: correct it"
+            yield member_error(model, field.name, text)
+
+
+def columns_are_valid(declarations: Declarations) -> Iterator[str]:
+    """Require that only models with a table have options of columns, and that these options are valid."""
     for model, field in declarations.fields():
         if model.table is None and _is_about_column(field):
             text = "column, columns, values, unknown and sortable are for models with a table: take them out"

@@ -68,6 +68,16 @@ class Transaction(Reader, Protocol):
         """
         ...
 
+    async def check_connected(self) -> None:
+        """Check the deferred constraints of tables of others that the transaction has written. Call it after the last
+        of these statements: afterwards, constraints are not deferred. Otherwise the end of the transaction does it.
+
+        Raises:
+            ConnectedRefusal: a constraint is violated.
+            Unavailable: the database cannot answer now.
+        """
+        ...
+
 
 class Database(Reader, Protocol):
     """A pool of connections to one service's schema."""

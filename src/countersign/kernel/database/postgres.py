@@ -14,7 +14,7 @@ import asyncpg
 
 from countersign.kernel import clock
 from countersign.kernel.concurrency import uncancellable
-from countersign.kernel.database import instrumentation, port, postgres_outside_tables
+from countersign.kernel.database import instrumentation, port, postgres_outside_tables, read_only
 from countersign.kernel.database.port import (
     ConnectedSession,
     ConstraintViolation,
@@ -75,6 +75,7 @@ class PostgresTransaction:
         self._connection = connection
         self.actions: list[Callable[[], None]] = []
         self.uses_connected_tables = False
+        self._unchecked: ConnectedSession | None = None
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows, including changes of this transaction."""
@@ -82,14 +83,14 @@ class PostgresTransaction:
         try:
             return await self._connection.fetch(text, *remaining_values)
         except ERRORS as error:
-            refuse(error)
+            self._refuse(error)
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
         """Return the first row, or None, including changes of this transaction."""
         try:
             return await self._connection.fetchrow(statement, *values)
         except ERRORS as error:
-            refuse(error)
+            self._refuse(error)
 
     async def run(self, statement: str, *values: Value) -> int:
         """Run one statement, or several without values; returns the number of rows that the last one changed.
@@ -101,7 +102,7 @@ class PostgresTransaction:
         try:
             tag = await self._connection.execute(statement, *values)
         except ERRORS as error:
-            refuse(error)
+            self._refuse(error)
         verb, _, count = tag.rpartition(" ")
         return int(count) if verb.startswith(("INSERT", "UPDATE", "DELETE", "MERGE")) else 0
 
@@ -114,7 +115,7 @@ class PostgresTransaction:
         try:
             await self._connection.executemany(statement, rows)
         except ERRORS as error:
-            refuse(error)
+            self._refuse(error)
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
@@ -139,7 +140,22 @@ class PostgresTransaction:
     async def fetch_connected(self, session: ConnectedSession, statement: str, *values: Value) -> list[Row]:
         """Run one statement on tables of others (see `postgres_outside_tables.fetch`)."""
         self.uses_connected_tables = True
-        return await postgres_outside_tables.fetch(self._connection, session, statement, values)
+        rows = await postgres_outside_tables.fetch(self._connection, session, statement, values)
+        if postgres_outside_tables.is_writing(statement):
+            self._unchecked = session
+        return rows
+
+    async def check_connected(self) -> None:
+        """Check the deferred constraints of tables of others (see `postgres_outside_tables.check_constraints`)."""
+        if self._unchecked is not None:
+            session, self._unchecked = self._unchecked, None
+            await postgres_outside_tables.check_constraints(self._connection, session)
+
+    def _refuse(self, error: BaseException) -> NoReturn:
+        if self.uses_connected_tables and isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+            # A trigger of these tables has made the transaction read-only, which cannot be undone.
+            raise InvalidRequest(read_only.REFUSED) from None
+        refuse(error)
 
 
 APPLICATION = "countersign"
@@ -240,6 +256,7 @@ class PostgresDatabase:
             transaction = PostgresTransaction(connection)
             try:
                 yield transaction
+                await _check_connected(transaction)
             except BaseException:
                 await uncancellable(asyncio.ensure_future(_roll_back(connection)))
                 raise
@@ -359,6 +376,14 @@ async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
 async def _return_lease(lease: PooledConnection) -> None:
     """Return the connection to the pool, even if the caller is cancelled."""
     await uncancellable(asyncio.ensure_future(lease.__aexit__(None, None, None)))
+
+
+async def _check_connected(transaction: PostgresTransaction) -> None:
+    """Check what no command has checked, before the COMMIT, which would check it under our search path."""
+    try:
+        await transaction.check_connected()
+    except read_only.ConnectedRefusal:
+        raise InvalidRequest(read_only.REFUSED) from None
 
 
 async def _commit(connection: Connection, transaction: PostgresTransaction) -> None:

@@ -21,13 +21,10 @@ _ABOUT_ROWS = frozenset({"42501", "0A000", "25006"})
 """The SQLSTATEs by which a table refuses to be written, while it can still be read."""
 _LOCKS = (read_only.LOCK, read_only.DELETE_LOCK)
 _NAMES = ("schema", "table", "constraint", "column")
-# An error of a deferred constraint then belongs to the statement, and not to the COMMIT. A trigger may have changed
-# settings of the session, so all are as they were when the connection was opened.
+_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+# A trigger may have changed settings of the session, so all are as they were when the connection was opened.
 # The locks of the transaction block other applications, so it ends if this process stops.
-_END = (
-    "SET CONSTRAINTS ALL IMMEDIATE; RESET ROLE; RESET ALL; "
-    f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}"
-)
+_END = "; ".join(("RESET ROLE", "RESET ALL", f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}"))
 
 
 async def fetch(
@@ -41,14 +38,32 @@ async def fetch(
     """
     read_only.require_few_values(len(values))
     try:
-        await connection.execute(_begin(session.search_path))
-        if session.settings:
-            await connection.execute(read_only.SET_SETTINGS, read_only.settings_text(session.settings))
+        await _begin(connection, session)
         rows = await connection.fetch(statement, *values)
         await connection.execute(_END)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError) as error:
-        _refuse(error, is_writing=not statement.startswith("SELECT") or statement.endswith(_LOCKS))
+    except _ERRORS as error:
+        _refuse(error, is_writing=is_writing(statement) or statement.endswith(_LOCKS))
     return rows
+
+
+def is_writing(statement: str) -> bool:
+    """Return whether the statement writes rows."""
+    return not statement.startswith("SELECT")
+
+
+async def check_constraints(connection: Connection, session: ConnectedSession) -> None:
+    """Check the deferred constraints, and run the deferred triggers, under the search path and the settings of the
+    session. Constraints are not deferred afterwards, so this follows the last statement of the transaction.
+
+    Raises:
+        ConnectedRefusal: a constraint is violated.
+        Unavailable: the database cannot answer now.
+    """
+    try:
+        await _begin(connection, session)
+        await connection.execute(f"SET CONSTRAINTS ALL IMMEDIATE; {_END}")
+    except _ERRORS as error:
+        _refuse(error, is_writing=True)
 
 
 def refuse_commit(error: BaseException) -> NoReturn:
@@ -64,14 +79,17 @@ def refuse_commit(error: BaseException) -> NoReturn:
         raise InvalidRequest(read_only.REFUSED) from None
 
 
-def _begin(search_path: Sequence[str]) -> str:
+async def _begin(connection: Connection, session: ConnectedSession) -> None:
     # Operators and functions of PostgreSQL itself are found first.
-    path = ", ".join('"' + schema.replace('"', '""') + '"' for schema in dict.fromkeys(("pg_catalog", *search_path)))
-    return (
+    schemas = dict.fromkeys(("pg_catalog", *session.search_path))
+    path = ", ".join('"' + schema.replace('"', '""') + '"' for schema in schemas)
+    await connection.execute(
         f"SET LOCAL statement_timeout = {STATEMENT_MS}; SET LOCAL lock_timeout = {LOCK_WAIT_MS}; "
         "SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1; "
         f"SET LOCAL search_path = {path}"
     )
+    if session.settings:
+        await connection.execute(read_only.SET_SETTINGS, read_only.settings_text(session.settings))
 
 
 def _refuse(error: BaseException, *, is_writing: bool) -> NoReturn:

@@ -106,6 +106,9 @@ class SqliteTransaction:
         """Raise LookupError: tables of others are in another file."""
         raise LookupError("tables of others are in another file")
 
+    async def check_connected(self) -> None:
+        """Do nothing: tables of others are in another file."""
+
 
 class SqliteWriter:
     """Runs transactions one after the other, and commits concurrent ones together.

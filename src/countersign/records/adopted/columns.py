@@ -77,6 +77,12 @@ _ENCODING = "SELECT current_setting('server_encoding')"
 _INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8": "int8"}
 _SMALL_INTEGERS = frozenset({"int2", "int4", "oid"})
 _BOOLEANS = frozenset({"bool", "int2", "int4", "int8", "numeric"})
+_DELETION_MARKS: Final[Mapping[str, str]] = {
+    "bool": "true",
+    "timestamptz": "pg_catalog.now()",
+    "timestamp": "(pg_catalog.now() AT TIME ZONE 'UTC')",
+    "date": "(pg_catalog.now() AT TIME ZONE 'UTC')::date",
+}
 _FRACTIONAL = frozenset({"float4", "float8", "money"})
 _EXACT_TEXTS = frozenset({"text", "varchar"})
 _PLAIN = "pg_catalog"
@@ -326,6 +332,24 @@ def is_exact_text(dialect: Dialect, type_: ColumnType) -> bool:
 def is_integer(type_: ColumnType) -> bool:
     """Return whether the column has an integer type of PostgreSQL."""
     return type_.schema == _PLAIN and type_.name in _INTEGERS
+
+
+def is_live(dialect: Dialect, column: str, type_: ColumnType) -> str:
+    """Return the condition that a column that marks deleted rows does not mark the row."""
+    if dialect == "sqlite":
+        return f"({column} IS NULL OR {column} = 0)"
+    return f"{column} IS NOT TRUE" if type_.name == "bool" else f"{column} IS NULL"
+
+
+def marks_deletions(dialect: Dialect, type_: ColumnType) -> bool:
+    """Return whether a column of this type can mark deleted rows."""
+    return dialect == "sqlite" or (type_.schema == _PLAIN and type_.name in _DELETION_MARKS)
+
+
+def deletion_mark(type_: ColumnType) -> str:
+    """Return the expression of PostgreSQL for the value that marks a row as deleted now. Times without a zone are in
+    UTC."""
+    return _DELETION_MARKS[type_.name]
 
 
 def is_date(type_: ColumnType) -> bool:

@@ -119,7 +119,8 @@ def _action(key: ForeignKey, model: Declared, ref: Ref) -> OnDelete:
 
 def _allowed(action: OnDelete, model: Declared, ref: Ref) -> OnDelete:
     table = model.table
-    is_allowed = table is not None and (table.deletes if action == "cascade" else table.writable)
+    deletes_rows = table is not None and table.deletes and not table.deleted
+    is_allowed = table is not None and (deletes_rows if action == "cascade" else table.writable)
     return action if is_allowed and not (action == "clear" and ref.required) else "refuse"
 
 

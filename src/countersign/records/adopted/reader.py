@@ -72,6 +72,13 @@ class AdoptedTables:
             raise Unavailable(read_only.SUSPENDED)
         return found
 
+    def live(self, model: str, alias: str) -> list[str]:
+        """Return the condition that a row of the table of a model is not marked as deleted. The result is empty if the
+        table marks no rows."""
+        found = self.table(model)
+        mark = "" if found.model.table is None else found.model.table.deleted
+        return [columns.is_live(self.dialect, f"{alias}.{columns.quoted(mark)}", found.types[mark])] if mark else []
+
 
 class AdoptedScope(Scope):
     """A table of an existing database in a statement."""
@@ -126,13 +133,15 @@ class AdoptedScope(Scope):
             return None
         target = self.view.models.get(ref.target)
         rows: Rows = () if target is None or not target.is_readable else target.visible
-        if rows is None:
-            return None
-        if not rows:
-            return "1 = 0"
         inner = self._joined(ref, "seen")
-        visible = queries.any_of(inner, inner.table.model, rows)
-        where = f"{self._joins(inner, ref)} AND {visible}"
+        conditions = self.tables.live(ref.target, inner.alias)
+        if rows is None and not conditions:
+            return None
+        if rows == ():
+            return "1 = 0"
+        if rows is not None:
+            conditions.append(queries.any_of(inner, inner.table.model, rows))
+        where = all_of([self._joins(inner, ref), *conditions])
         return f"EXISTS (SELECT 1 FROM {inner.table.name} AS {inner.alias} WHERE {where})"
 
     def _joined(self, ref: Ref, suffix: str) -> "AdoptedScope":
@@ -158,8 +167,9 @@ class AdoptedScope(Scope):
         """Return the expression for the name of the referenced record."""
         inner = self._joined(ref, "name")
         visible = queries.any_of(inner, target.model, target.visible)
+        where = all_of([self._joins(inner, ref), visible, *self.tables.live(ref.target, inner.alias)])
         text = columns.shown_text(self.dialect, inner.value_of(target.model.fields[target.model.shown_as]), Text())
-        return f"(SELECT {text} FROM {inner.table.name} AS {inner.alias} WHERE {self._joins(inner, ref)} AND {visible})"
+        return f"(SELECT {text} FROM {inner.table.name} AS {inner.alias} WHERE {where})"
 
     def order_expressions(self, field: Field) -> list[str]:
         """Return the expressions that order records by the field.
@@ -374,14 +384,18 @@ class AdoptedReader(RecordReader):
 
     @property
     def relation(self) -> str:
-        """Return the table as SQL, without rows whose keys are empty, too long for an id, or not UTF-8."""
+        """Return the table as SQL, without rows that are marked as deleted, and without rows whose keys are empty, too
+        long for an id, or not UTF-8."""
         table, dialect = self._table, self._tables.dialect
-        if all(table.types[each].key_kind != "other" for each in table.key):
+        conditions = self._tables.live(table.model.name, "kept")
+        if any(table.types[each].key_kind == "other" for each in table.key):
+            # SQLite takes a quoted name without a table, which is no column, for a text.
+            key = [f"kept.{columns.quoted(each)}" for each in table.key]
+            length = " + ".join(columns.key_length(dialect, each) for each in key)
+            valid = (columns.is_valid_key(dialect, each, IS_UTF8) for each in key)
+            conditions += [f"{length} <= {MAX_KEY_LENGTH}", *valid]
+        if not conditions:
             return table.name
-        # SQLite takes a quoted name without a table, which is no column, for a text.
-        key = [f"kept.{columns.quoted(each)}" for each in table.key]
-        length = " + ".join(columns.key_length(dialect, each) for each in key)
-        conditions = [f"{length} <= {MAX_KEY_LENGTH}", *(columns.is_valid_key(dialect, each, IS_UTF8) for each in key)]
         names = ", ".join(f"kept.{columns.quoted(each)}" for each in table.types)
         return f"(SELECT {names} FROM {table.name} AS kept WHERE {' AND '.join(conditions)})"
 

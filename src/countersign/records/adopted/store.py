@@ -1,7 +1,7 @@
 """The store of models with a table of an existing database."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -175,7 +175,7 @@ def _table(
             f"{model.source}: {model.name}: the connected database has no table {table.relation} that may be read: "
             "correct the name, or grant SELECT"
         )
-    places = dict.fromkeys(table.key_columns + table.version_columns, f"{model.name}.table")
+    places = dict.fromkeys(table.columns_without_field, f"{model.name}.table")
     places |= {name: f"{model.name}.{each.name}" for each in model.fields.values() for name in each.table_columns}
     for name, place in places.items():
         if name not in known:
@@ -194,10 +194,14 @@ def _table(
 
 
 def _misfit(dialect: Dialect, model: Declared, types: Mapping[str, ColumnType]) -> str | None:
-    """Return why a field cannot hold the values of its column, or the version column cannot count, or None."""
-    version = "" if model.table is None else model.table.version
+    """Return why a field cannot hold the values of its column, the version column cannot count, or the column of
+    deleted rows cannot mark them, or None."""
+    version, deleted = ("", "") if model.table is None else (model.table.version, model.table.deleted)
     if version and not columns.is_integer(types[version]):
         return f"{model.source}: {model.name}.table: the column {version} is no whole number: take version out"
+    if deleted and not columns.marks_deletions(dialect, types[deleted]):
+        reason = f"the column {deleted} is no time, day or boolean: take deleted out"
+        return f"{model.source}: {model.name}.table: {reason}"
     reasons = {
         field.name: columns.misfit(dialect, types[name], field)
         for field in model.fields.values()
@@ -285,9 +289,11 @@ class AdoptedStore:
         """Return the rows of a statement of `count_by` or `series`."""
         return await self._scan(run, record_reader, select_statement)
 
-    async def find(self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
+    async def find(
+        self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool, deletes: bool = False
+    ) -> StoredRecord:
         """Return the record in the transaction of the command."""
-        return await self._writer_of(model).find(run, model, rows, record_id, locks=locks)
+        return await self._writer_of(model).find(run, model, rows, record_id, locks=locks, deletes=deletes)
 
     async def text_with_hash(
         self, run: Run, view: ModelView, record_id: str, name: str, value_hash: bytes
@@ -354,9 +360,14 @@ class AdoptedStore:
         """Delete a locked row, with an audit entry."""
         await self._writer_of(model).delete(run, model, record, command)
 
-    async def lock_for_deletion(self, run: Run, model: Declared, record_id: str) -> None:
-        """Lock a row so that no new row can refer to it."""
-        await self._writer_of(model).lock_for_deletion(run, model, record_id)
+    async def triggers(self, run: Run, model: Declared, commands: Collection[str]) -> list[str]:
+        """Return the names of the triggers that these commands can run on a row of the model."""
+        return await self._writer_of(model).triggers(run, model, commands)
+
+    async def check_deferred(self, run: Run) -> None:
+        """Check the deferred constraints of the written tables."""
+        if self._writer is not None:
+            await self._writer.check_deferred(run)
 
     async def deletion_actions(self, run: Run, model: Declared) -> Mapping[tuple[str, str], OnDelete]:
         """Map refs to the model to what deleting a referenced record does."""

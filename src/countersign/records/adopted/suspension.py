@@ -136,8 +136,9 @@ class Suspensions:
 
 
 def _used_columns(model: Declared) -> frozenset[str]:
-    """Return the columns that the fields of the model read."""
-    return frozenset(name for field in model.fields.values() for name in field.table_columns)
+    """Return the columns that the fields of the model read, and the one that marks deleted rows."""
+    deleted = () if model.table is None else model.table.deleted_columns
+    return frozenset(deleted).union(*(field.table_columns for field in model.fields.values()))
 
 
 def _without_refs(view: ModelView, suspended: frozenset[str]) -> ModelView:

@@ -1,6 +1,6 @@
 """Writes rows of tables of others, in the transaction that also contains the audit entry."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -22,8 +22,8 @@ from countersign.records.adopted import columns, foreign_keys, refusals
 from countersign.records.adopted.foreign_keys import ForeignKey
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope, AdoptedTable, AdoptedTables
 from countersign.records.adopted.sessions import Sessions
-from countersign.records.commands import queries, record_writer
-from countersign.records.commands.errors import BadInput, no_such_record
+from countersign.records.commands import outside_changes, queries, record_writer
+from countersign.records.commands.errors import BadInput, NoSuchRecord, no_such_record
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.queries import Parameters, Scope, all_of
 from countersign.records.commands.run import Run
@@ -39,7 +39,23 @@ JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = $1 AND c.relname = $2 AND NOT g.tgisinternal
 LIMIT 1
 """
+_TRIGGERS = """
+SELECT g.tgname
+FROM pg_catalog.pg_trigger AS g
+JOIN pg_catalog.pg_class AS c ON c.oid = g.tgrelid
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = $1 AND c.relname = $2 AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A')
+    AND g.tgtype::integer & $3::integer <> 0
+ORDER BY g.tgname COLLATE "C"
+"""
+_INSERT, _DELETE, _UPDATE = 4, 8, 16
+"""The bits of the events in the type of a trigger."""
 _CHANGES = "SELECT changes FROM audit_entry WHERE model = $1 AND record_id = $2"
+_DIFFS = """
+SELECT p.diff
+FROM plan AS p
+WHERE p.id IN (SELECT s.plan_id FROM plan_step AS s WHERE s.model = $1 AND s.record_id = $2)
+"""
 _LOCKS: Final[Mapping[OnDelete, str]] = {"cascade": f" {DELETE_LOCK}", "clear": f" {LOCK}", "refuse": ""}
 _KEPT = (
     "the connected database kept the row: a policy, a trigger or rows that refer to it and are not records prevent the "
@@ -51,11 +67,15 @@ class _Copy(msgspec.Struct):
     """The copy of a personal value in an audit entry or a plan."""
 
     value: int
-_DIFFS = """
-SELECT p.diff
-FROM plan AS p
-WHERE p.id IN (SELECT s.plan_id FROM plan_step AS s WHERE s.model = $1 AND s.record_id = $2)
-"""
+
+
+class _PlannedChange(msgspec.Struct):
+    """A change in the diff of a plan, with the value that the record had when the plan was proposed."""
+
+    model: str
+    id: str | None
+    field: str
+    before: _Copy | Stored
 
 
 class AdoptedWriter:
@@ -69,23 +89,18 @@ class AdoptedWriter:
         revision_key: bytes,
         sessions: Sessions,
     ) -> None:
-class _PlannedChange(msgspec.Struct):
-    """A change in the diff of a plan, with the value that the record had when the plan was proposed."""
-
-    model: str
-    id: str | None
-    field: str
-    before: _Copy | Stored
-
-
         self._database = database
         self._tables = tables
         self._seen_values = seen_values
         self._revision_key = revision_key
         self._sessions = sessions
 
-    async def find(self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
-        """Return the record with all its fields. With `locks`, also lock its row until the transaction ends.
+    async def find(
+        self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool, deletes: bool = False
+    ) -> StoredRecord:
+        """Return the record with all its fields. With `locks`, also lock its row until the transaction ends. With
+        `deletes`, no row with a foreign key to it can be inserted meanwhile: a transaction that took this lock after
+        the weaker one could be in a deadlock with another application.
 
         Raises:
             BadInput: the record does not exist, or `rows` do not include it.
@@ -95,7 +110,7 @@ class _PlannedChange(msgspec.Struct):
         conditions = [_has_id(scope, record_id)]
         if rows is not None:
             conditions.append(queries.any_of(scope, model, rows))
-        lock = f" {LOCK}" if locks else ""
+        lock = f" {DELETE_LOCK if deletes and not _deleted_column(model) else LOCK}" if locks else ""
         text = f"SELECT {_listed(reader, scope)} FROM {reader.relation} AS t WHERE {all_of(conditions)}{lock}"
         records = await self._records(run, reader, text, parameters)
         if not records:
@@ -140,7 +155,7 @@ class _PlannedChange(msgspec.Struct):
         reader, parameters = self._reader(model), Parameters()
         scope = reader.scope(parameters)
         settings = self._settings(model, values, parameters, record)
-        settings |= {name: f"t.{quoted(name)} OPERATOR(pg_catalog.+) 1" for name in _version_columns(model)}
+        settings |= _counted_up(model)
         assignments = ", ".join(f"{quoted(name)} = {expression}" for name, expression in settings.items())
         text = (
             f"UPDATE {self._tables.table(model.name).name} AS t SET {assignments} WHERE {_has_id(scope, record.id)} "
@@ -155,9 +170,16 @@ class _PlannedChange(msgspec.Struct):
         """Delete a locked row. The audit entry contains the values of the row. The keys of its personal values are
         deleted with it, except those of linked values, which other rows may contain.
 
+        If other applications keep deleted rows, mark the row instead. Its values are still in the table, and so the
+        keys of their copies stay as well.
+
         Raises:
             BadInput: the database refuses to delete the row, or would delete other rows with it.
         """
+        if _deleted_column(model):
+            await self._mark_deleted(run, model, record)
+            await self._record_audit(run, command, model, record.id, record.values, {})
+            return
         reader, parameters = self._reader(model), Parameters()
         scope = reader.scope(parameters)
         keys = await foreign_keys.read(partial(self.fetch, run), model)
@@ -170,12 +192,43 @@ class _PlannedChange(msgspec.Struct):
         await self._record_audit(run, command, model, record.id, deleted.values, {})
         await self._erase_values(run, model, record.id)
 
-    async def lock_for_deletion(self, run: Run, model: Declared, record_id: str) -> None:
-        """Lock a row so that no row with a foreign key to it can be inserted before the transaction ends."""
+    async def _mark_deleted(self, run: Run, model: Declared, record: StoredRecord) -> None:
         reader, parameters = self._reader(model), Parameters()
-        condition = _has_id(reader.scope(parameters), record_id)
-        text = f"SELECT {_listed(reader, reader.scope(parameters))} FROM {reader.relation} AS t WHERE {condition}"
-        await self._records(run, reader, f"{text} {DELETE_LOCK}", parameters)
+        scope, table, column = reader.scope(parameters), self._tables.table(model.name), _deleted_column(model)
+        settings = {column: columns.deletion_mark(table.types[column]), **_counted_up(model)}
+        assignments = ", ".join(f"{quoted(name)} = {expression}" for name, expression in settings.items())
+        text = (
+            f"UPDATE {table.name} AS t SET {assignments} WHERE {_has_id(scope, record.id)} "
+            f"RETURNING {_listed(reader, scope)}"
+        )
+        await self._written(run, reader, text, parameters)
+        try:
+            await self.find(run, model, None, record.id, locks=False)
+        except NoSuchRecord:
+            return
+        raise BadInput(_KEPT)
+
+    async def triggers(self, run: Run, model: Declared, commands: Collection[str]) -> list[str]:
+        """Return the names of the triggers that these commands can run on a row of the model."""
+        bits = sum({_event(model, each) for each in commands})
+        rows = await self.fetch(run, _TRIGGERS, [*columns.table_id("postgres", model), bits])
+        return [str(name) for (name,) in rows]
+
+    async def check_deferred(self, run: Run) -> None:
+        """Check the deferred constraints of the tables that the transaction has written.
+
+        Raises:
+            BadInput: a constraint is violated.
+        """
+        try:
+            await run.transaction.check_connected()
+        except ConnectedRefusal as refusal:
+            tables = {columns.table_id("postgres", each.model): name for name, each in self._tables.by_model.items()}
+            model = tables.get(refusal.table)
+            if model is None and refusal.state == refusals.FOREIGN_KEY:
+                raise BadInput(refusals.still_referenced(refusal, names_table=run.caller.is_administrator)) from None
+            column_names = await refusals.columns_of(self._database, refusal.table, refusal)
+            raise refusals.bad_input(run.caller.view.models.get(model or ""), refusal, column_names) from None
 
     async def deletion_actions(self, run: Run, model: Declared) -> Mapping[tuple[str, str], OnDelete]:
         """Map refs to the model to what deleting a referenced record does (see `foreign_keys.actions`)."""
@@ -282,6 +335,19 @@ class _PlannedChange(msgspec.Struct):
         }
         await run.engine.vault.release(run.transaction, value_ids)
 
+    async def _audit_copies(self, run: Run, model: Declared, record_id: str) -> list[tuple[str, _Copy | Stored]]:
+        """Return the copies of the values of a record in its audit entries, with the names of the fields."""
+        rows = await run.transaction.fetch(_CHANGES, model.name, record_id)
+        entries = [msgspec.json.decode(row[0], type=dict[str, list[_Copy | Stored]]) for row in rows]
+        return [(name, each) for entry in entries for name, pair in entry.items() for each in pair]
+
+    async def _plan_copies(self, run: Run, model: Declared, record_id: str) -> list[tuple[str, _Copy | Stored]]:
+        """Return the copies of the values of a record in plans, with the names of the fields. Another application may
+        have changed a value since a plan showed it. The values that a plan writes are not those of the record."""
+        rows = await run.transaction.fetch(_DIFFS, model.name, record_id)
+        changes = [each for row in rows for each in msgspec.json.decode(row[0], type=list[_PlannedChange])]
+        return [(each.field, each.before) for each in changes if (each.model, each.id) == (model.name, record_id)]
+
     def _require_no_key(self, model: Declared, names: Mapping[str, Stored]) -> None:
         key = self._tables.table(model.name).key
         for name in names:
@@ -335,19 +401,6 @@ class _PlannedChange(msgspec.Struct):
         without a new value."""
         if record is None:
             return {}
-    async def _audit_copies(self, run: Run, model: Declared, record_id: str) -> list[tuple[str, _Copy | Stored]]:
-        """Return the copies of the values of a record in its audit entries, with the names of the fields."""
-        rows = await run.transaction.fetch(_CHANGES, model.name, record_id)
-        entries = [msgspec.json.decode(row[0], type=dict[str, list[_Copy | Stored]]) for row in rows]
-        return [(name, each) for entry in entries for name, pair in entry.items() for each in pair]
-
-    async def _plan_copies(self, run: Run, model: Declared, record_id: str) -> list[tuple[str, _Copy | Stored]]:
-        """Return the copies of the values of a record in plans, with the names of the fields. Another application may
-        have changed a value since a plan showed it. The values that a plan writes are not those of the record."""
-        rows = await run.transaction.fetch(_DIFFS, model.name, record_id)
-        changes = [each for row in rows for each in msgspec.json.decode(row[0], type=list[_PlannedChange])]
-        return [(each.field, each.before) for each in changes if (each.model, each.id) == (model.name, record_id)]
-
         key = cast("Sequence[Stored]", table.ids.decode(record.id) or ())
         held: dict[str, Stored] = {}
         for name, field in table.model.fields.items():
@@ -393,6 +446,7 @@ class _PlannedChange(msgspec.Struct):
             name: [
                 record_writer.audit_copy(run, before.get(name), keys_before.get(name)),
                 record_writer.audit_copy(run, after.get(name), keys_after.get(name)),
+                *outside_changes.reading_of(model.fields[name]),
             ]
             for name in changed
         }
@@ -454,6 +508,23 @@ def _number(text: str) -> object:
 
 def _version_columns(model: Declared) -> tuple[str, ...]:
     return () if model.table is None else model.table.version_columns
+
+
+def _counted_up(model: Declared) -> dict[str, str]:
+    """Map the columns that count the changes of a row to the expressions of their next values."""
+    return {name: f"t.{quoted(name)} OPERATOR(pg_catalog.+) 1" for name in _version_columns(model)}
+
+
+def _deleted_column(model: Declared) -> str:
+    """Return the column that marks deleted rows, or an empty text."""
+    return "" if model.table is None else model.table.deleted
+
+
+def _event(model: Declared, command: str) -> int:
+    """Return the event of triggers that a command runs. Actions update a row, and so do deletions that mark it."""
+    if command == "create":
+        return _INSERT
+    return _DELETE if command == "delete" and not _deleted_column(model) else _UPDATE
 
 
 def _require_one(model: Declared, records: Sequence[StoredRecord]) -> None:

@@ -11,7 +11,7 @@ from countersign.declare import Ref
 from countersign.kernel import clock
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import ConstraintViolation, Reader
-from countersign.kernel.errors import NotFound
+from countersign.kernel.errors import InvalidRequest, NotFound
 from countersign.records.access import agent_tokens
 from countersign.records.access.view import Caller
 from countersign.records.approvals import changes, policy, rights, step_storage
@@ -242,17 +242,34 @@ async def _require_unchanged(run: Run, plan_steps: Sequence[Step], proposer: Cal
         PlanEnded: a record that a step changes, reads or depends on indirectly was changed, added or deleted.
     """
     dependencies = Dependencies(run, plan_steps, locks=True)
+    deleted = {(step.model, step.record_id) for step in plan_steps if step.command == "delete"}
     async for step in CooperativeIterator(plan_steps):
-        if step.record_id is not None and await _locked_revision(run, step.model, step.record_id) != step.revision:
-            if await _is_hidden_by_policy(run, step.model, step.record_id, proposer):
-                raise BadInput(f"a policy of the connected database hides this {step.model} from you")
-            raise PlanEnded("stale", f"{step.model} {step.record_id} changed since it was proposed")
+        if step.record_id is not None:
+            key = step.model, step.record_id
+            await _require_same_revision(run, key, step.revision, proposer, deletes=key in deleted)
         reads = await dependencies.reads(step)
         if reads != step.read_revisions or await dependencies.fingerprint(step) != step.dependents_fingerprint:
             about = f"{step.id} of {step.record_id}" if step.record_id else step.id
             error = f"a record that {about} depends on changed since it was proposed"
             record = await _visible_change(run, step.read_revisions, reads)
             raise PlanEnded("stale", error, "" if record is None else f"{error}: {record}")
+
+
+async def _require_same_revision(
+    run: Run, key: tuple[str, str], revision: int | None, proposer: Caller, *, deletes: bool
+) -> None:
+    """Lock a record, and require that it has this revision.
+
+    Raises:
+        BadInput: a policy of the connected database hides the record from the caller.
+        PlanEnded: the record was changed or deleted.
+    """
+    model, record_id = key
+    if await _locked_revision(run, model, record_id, deletes=deletes) == revision:
+        return
+    if await _is_hidden_by_policy(run, model, record_id, proposer):
+        raise BadInput(f"a policy of the connected database hides this {model} from you")
+    raise PlanEnded("stale", f"{model} {record_id} changed since it was proposed")
 
 
 async def _is_hidden_by_policy(run: Run, model: str, record_id: str, proposer: Caller) -> bool:
@@ -262,10 +279,12 @@ async def _is_hidden_by_policy(run: Run, model: str, record_id: str, proposer: C
     return await _locked_revision(replace(run, caller=proposer), model, record_id) is not None
 
 
-async def _locked_revision(run: Run, model: str, record_id: str) -> int | None:
+async def _locked_revision(run: Run, model: str, record_id: str, *, deletes: bool = False) -> int | None:
     """Lock a record until the transaction ends. Return its revision, or None if it does not exist."""
     try:
-        record = await record_writer.find(run, run.engine.registry.models[model], None, record_id)
+        record = await record_writer.find(
+            run, run.engine.registry.models[model], None, record_id, deletes=deletes
+        )
     except NoSuchRecord:
         return None
     return record.revision
@@ -339,7 +358,8 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
             async for prepared_command in CooperativeIterator(prepared_commands):
                 resolved_command = _with_created_ids(run, prepared_command, results)
                 results.append({"id": await command.apply(acting, resolved_command)})
-    except BadInput as refused:
+            await command.finish(acting)
+    except (BadInput, InvalidRequest) as refused:
         raise PlanEnded("failed", refused.detail) from refused
     except ConstraintViolation as error:
         raise PlanEnded("failed", "it conflicts with a concurrent change") from error

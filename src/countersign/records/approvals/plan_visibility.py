@@ -58,13 +58,19 @@ the referring record."""
 
 class _Effect(msgspec.Struct):
     """The links that a cascading deletion clears, or deletes with the referring record. Plans of older versions have a
-    number of records for each model instead."""
+    number of records for each model instead.
+
+    For a model with a connected table, an effect also contains the triggers that run, or says that the table keeps the
+    deleted rows and marks them.
+    """
 
     model: str
     id: str = ""
     links: list[Link] = []
     count: int = 0
     what: str = ""
+    triggers: list[str] = []
+    is_marked: bool = False
 
 
 async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
@@ -78,7 +84,19 @@ async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
             sentences += _sentences_of_counts(run, effect)
         elif effect.model in run.caller.view.models:
             sentences += _sentences(run, await _visible_links(run, effect))
+            sentences += _sentences_of_table(run, effect)
     return sentences
+
+
+def _sentences_of_table(run: Run, effect: _Effect) -> Iterator[str]:
+    """Describe what a connected database does. Only administrators see names of the database."""
+    label = run.caller.view.models[effect.model].model.label.lower()
+    if effect.is_marked:
+        yield f"the row of the {label} stays in its table, marked as deleted"
+    if effect.triggers:
+        count = len(effect.triggers)
+        names = f" ({', '.join(effect.triggers)})" if run.caller.is_administrator else ""
+        yield f"the database itself does more: {count} {'trigger' if count == 1 else 'triggers'} of {label}{names}"
 
 
 def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:

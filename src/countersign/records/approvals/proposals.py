@@ -1,6 +1,6 @@
 """Stores proposals: commands that an agent may not run itself become a plan, and a person decides on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -79,6 +79,7 @@ async def _store(
         async for prepared_command in CooperativeIterator(prepared_commands)
         for effect in await _effects(run, prepared_command)
     ]
+    effects += await _connected_effects(run, prepared_commands, effects)
     policies = await policy.policy_of(run, prepared_commands)
     only_command = prepared_commands[0] if len(prepared_commands) == 1 else None
     values: dict[str, Stored] = {
@@ -203,3 +204,32 @@ async def _effects(run: Run, prepared_command: PreparedCommand) -> list[dict[str
         if link in cleared_links or link.source in dependent_records.deleted
     ]
     return [{"model": prepared_command.model, "id": prepared_command.record_id, "links": links}] if links else []
+
+
+async def _connected_effects(
+    run: Run, prepared_commands: Sequence[PreparedCommand], effects: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what happens in connected databases besides: triggers run, and deleted rows stay and are marked."""
+    commands = _commands_by_model(prepared_commands, effects)
+    found: list[dict[str, Any]] = []
+    for name in sorted(commands.keys() & run.engine.adopted.keys()):
+        model = run.engine.registry.models[name]
+        if "delete" in commands[name] and model.table is not None and model.table.deleted:
+            found.append({"model": name, "is_marked": True})
+        triggers = await run.engine.adopted[name].triggers(run, model, commands[name])
+        if triggers:
+            found.append({"model": name, "triggers": triggers})
+    return found
+
+
+def _commands_by_model(
+    prepared_commands: Sequence[PreparedCommand], effects: Sequence[Mapping[str, Any]]
+) -> dict[str, set[str]]:
+    """Map each model to the commands that the plan runs on its records, also with a cascading deletion."""
+    commands: dict[str, set[str]] = {}
+    for step in prepared_commands:
+        commands.setdefault(step.model, set()).add(step.command)
+    for effect in effects:
+        for name, *_, action in effect["links"]:
+            commands.setdefault(name, set()).add("delete" if action == "deleted" else "update")
+    return commands

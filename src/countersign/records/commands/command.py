@@ -190,6 +190,16 @@ async def apply(run: Run, prepared_command: PreparedCommand) -> str:
     return await workflow.apply_action(run, prepared_command)
 
 
+async def finish(run: Run) -> None:
+    """Check what connected databases check last, after all commands of a transaction.
+
+    Raises:
+        BadInput: a deferred constraint is violated.
+    """
+    for store in set(run.engine.adopted.values()):
+        await store.check_deferred(run)
+
+
 async def result(run: Run, prepared_command: PreparedCommand, record_id: str) -> object:
     """Return the response of a writing command: the record as the caller sees it after the change, or only its id if
     the record is deleted or the caller no longer sees it."""

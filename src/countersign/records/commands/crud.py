@@ -181,7 +181,9 @@ async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand
     cascade = body.get("cascade", False)
     if not isinstance(cascade, bool):
         raise BadInput("cascade must be true or false")
-    record = await record_writer.find(run, view.model, view.reach("delete"), body.get("id"))
+    # An agent proposes the deletion, so that other records may refer to the record until it is approved.
+    deletes = not run.caller.is_agent
+    record = await record_writer.find(run, view.model, view.reach("delete"), body.get("id"), deletes=deletes)
     await require_revision(run, view, record, body)
     prepared_command = PreparedCommand(name, "delete", record.id, record.revision, cascade=cascade)
     if run.caller.is_agent and await dependents.is_blocked_as_seen(run, prepared_command):
@@ -198,7 +200,7 @@ async def apply_delete(run: Run, prepared_command: PreparedCommand) -> str:
             record to delete or change is locked; or the deletion would delete or change too many records.
     """
     model = run.engine.registry.models[prepared_command.model]
-    record = await record_writer.find(run, model, None, prepared_command.record_id)
+    record = await record_writer.find(run, model, None, prepared_command.record_id, deletes=True)
     await preconditions.require_unlocked(run, model, record.values, prepared_command.id)
     limit = dependents.max_records(run, model.name) if prepared_command.cascade else 0
     dependent_records = await dependents.find(

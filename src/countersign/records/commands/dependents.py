@@ -83,8 +83,8 @@ async def find(
     that are deleted with it.
 
     With `seen_by`, only links that the view shows are followed. With `locks`, the found rows are locked until the
-    transaction ends. The caller must have locked the record itself, so that no new references can appear. The search
-    stops after `limit` links. The default is the maximum of one deletion.
+    transaction ends. The caller must have locked the record itself for a deletion, so that no new references can
+    appear. The search stops after `limit` links. The default is the maximum of one deletion.
 
     Raises:
         BadInput: the record is a row of a connected table, and the deletion would have unknown effects.
@@ -113,9 +113,6 @@ class _Search:
 
     async def search(self, root: Key) -> Dependents:
         self._deleted[root] = None
-        store = self._run.engine.adopted.get(root[0])
-        if store is not None and self._locks:
-            await store.lock_for_deletion(self._run, self._run.engine.registry.models[root[0]], root[1])
         level: Mapping[str, Sequence[str]] = {root[0]: [root[1]]}
         while level and len(self._links) <= self._limit:
             level = await self._next(level)
@@ -143,6 +140,10 @@ class _Search:
     async def _referrers(self, target: str) -> list[tuple[Referrer, OnDelete]]:
         """Return the refs to a model, with what deleting a referenced record does."""
         registry, store = self._run.engine.registry, self._run.engine.adopted.get(target)
+        table = registry.models[target].table
+        if table is not None and table.deleted:
+            # The row stays in the table, marked as deleted, so other rows may refer to it.
+            return []
         actions: Mapping[Key, OnDelete] = {}
         if store is not None:
             actions = await store.deletion_actions(self._run, registry.models[target])

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from countersign.declare import Decimal, Declared, Select
+from countersign.declare import Decimal, Declared, Field, Moment, Money, Select
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.records.commands import record_writer
@@ -19,7 +19,8 @@ from countersign.records.commands.run import Run
 COMMAND = "outside.change"
 
 Changes: TypeAlias = Mapping[str, list[object]]
-"""Maps each changed field to the copies of its value before and after the change."""
+"""Maps each changed field to the copies of its value before and after the change, and to how its column was read then
+(see `reading_of`), unless one reading alone is possible. Older entries do not say it."""
 
 
 class OutsideChange(NamedTuple):
@@ -38,10 +39,18 @@ class _Copy(msgspec.Struct):
 
 
 class _Known(NamedTuple):
-    """The copy of the value that an audit entry left."""
+    """The copy of the value that an audit entry left, and how the column was read then."""
 
     copy: object
     at: Instant
+    reading: Sequence[object]
+
+
+def reading_of(field: Field) -> list[object]:
+    """Return how the value of the field is computed from its column, if declarations of one field may differ in it."""
+    if isinstance(field, Money):
+        return [f"scale={field.scale}"]
+    return [f"zone={field.zone}"] if isinstance(field, Moment) else []
 
 
 async def find(
@@ -51,25 +60,39 @@ async def find(
     `entries` are the audit entries of the record, the oldest first."""
     named = [(at, {model.present_name(name): pair for name, pair in changes.items()}) for at, changes in entries]
     names = sorted({name for _, changes in named for name in changes} & model.fields.keys())
+    if not names:
+        return [None] * (len(entries) + 1)
     async with run.writing() as write_run:
         record = await record_writer.find(write_run, model, None, record_id, locks=False)
         current = await record_writer.audit_copies(write_run, model.name, record, names)
-        seen = [*named, (clock.now(), {name: [copy, copy] for name, copy in current.items()})]
+        now = {name: [copy, copy, *reading_of(model.fields[name])] for name, copy in current.items()}
+        seen = [*named, (clock.now(), now)]
         return await _between(write_run, model, seen)
 
 
 async def _between(
     run: Run, model: Declared, entries: Sequence[tuple[Instant, Changes]]
 ) -> list[OutsideChange | None]:
-    keys = await _keys(run, [copy for _, changes in entries for pair in changes.values() for copy in pair])
+    keys = await _keys(run, [copy for _, changes in entries for pair in changes.values() for copy in pair[:2]])
     known: dict[str, _Known] = {}
     outside_changes: list[OutsideChange | None] = []
     for at, changes in entries:
-        pairs = {name: (known[name].copy, pair[0]) for name, pair in changes.items() if name in known}
+        pairs = _comparable_pairs(known, changes)
         gap = {name: list(pair) for name, pair in pairs.items() if _is_other(run, model, name, pair, keys)}
         outside_changes.append(_outside_change(known, at, gap))
-        known |= {name: _Known(pair[1], at) for name, pair in changes.items()}
+        known |= {name: _Known(pair[1], at, pair[2:]) for name, pair in changes.items()}
     return outside_changes
+
+
+def _comparable_pairs(known: Mapping[str, _Known], changes: Changes) -> dict[str, tuple[object, object]]:
+    """Map the fields to the copy that was left and the one that was found, if both were read from the column in the
+    same way."""
+    pairs: dict[str, tuple[object, object]] = {}
+    for name, (before, _, *reading) in changes.items():
+        left = known.get(name)
+        if left is not None and (not reading or not left.reading or reading == left.reading):
+            pairs[name] = (left.copy, before)
+    return pairs
 
 
 def _outside_change(known: Mapping[str, _Known], at: Instant, gap: Changes) -> OutsideChange | None:

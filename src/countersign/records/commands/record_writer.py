@@ -49,9 +49,10 @@ _ALIAS_OF = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 
 
 
 async def find(
-    run: Run, model: Declared, rows: Rows, record_id: object, *, locks: bool = True
+    run: Run, model: Declared, rows: Rows, record_id: object, *, locks: bool = True, deletes: bool = False
 ) -> StoredRecord:
-    """Return the record. With `locks`, also lock it until the transaction ends.
+    """Return the record. With `locks`, also lock it until the transaction ends. With `deletes`, the lock is the one of
+    a deletion: no new record can refer to the record.
 
     Raises:
         BadInput: the record does not exist, or `rows` do not include it. The error is the same in both cases.
@@ -60,7 +61,7 @@ async def find(
         raise BadInput("id must be a string")
     store = run.engine.adopted.get(model.name)
     if store is not None:
-        return await store.find(run, model, rows, record_id, locks=locks)
+        return await store.find(run, model, rows, record_id, locks=locks, deletes=deletes)
     statement = select.lock_existing(model, rows, record_id, run.engine.dialect, locks=locks)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     if row is None:

@@ -1,7 +1,7 @@
 """Describes a running command: its caller, its transaction, and the engine that all commands share."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -74,7 +74,9 @@ class RecordStore(Protocol):
         """
         ...
 
-    async def find(self, run: "Run", model: Declared, rows: Rows, record_id: str, *, locks: bool) -> StoredRecord:
+    async def find(
+        self, run: "Run", model: Declared, rows: Rows, record_id: str, *, locks: bool, deletes: bool = False
+    ) -> StoredRecord:
         """Return the record in the transaction of the command (see `record_writer.find`)."""
         ...
 
@@ -103,8 +105,16 @@ class RecordStore(Protocol):
         """Delete a locked record, with an audit entry (see `record_writer.delete`)."""
         ...
 
-    async def lock_for_deletion(self, run: "Run", model: Declared, record_id: str) -> None:
-        """Lock a record so that no new record can refer to it until the transaction ends."""
+    async def triggers(self, run: "Run", model: Declared, commands: Collection[str]) -> list[str]:
+        """Return the names of the triggers that these commands can run on a row of the model."""
+        ...
+
+    async def check_deferred(self, run: "Run") -> None:
+        """Check the deferred constraints of the written tables, after the last statement of a command or plan.
+
+        Raises:
+            BadInput: a constraint is violated.
+        """
         ...
 
     async def deletion_actions(self, run: "Run", model: Declared) -> Mapping[tuple[str, str], OnDelete]:
