@@ -7,7 +7,7 @@ PYTHON ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run quick quick-tests test tests-in-parallel check lint types imports pages full bench faults docs schema lock measures shots bench-guard clean
+.PHONY: help setup setup-dev run quick quick-tests test tests-in-parallel check lint types imports pages full newest-postgres bench faults docs schema lock measures shots bench-guard clean
 
 help: ## Show every target with its line
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,11 @@ imports: setup-dev ## Who may import whom
 full: check ## All tests, the long ones too, then the benchmarks
 	$(BIN)/python -m pytest --full; outcome=$$?; $(BIN)/python tools/found.py; exit $$outcome
 	@$(MAKE) --no-print-directory bench RESUME=--resume
+
+# Without Node or npm's registry it says so and runs nothing.
+newest-postgres: setup-dev ## Run the tests of connected tables on the newest PostgreSQL of npm's registry
+	@folder=$$($(BIN)/python tools/newest_postgres.py); \
+	if [ -n "$$folder" ]; then COUNTERSIGN_TEST_POSTGRES=$$folder $(BIN)/python -m pytest tests/adopted tests/connect; fi
 
 RESUME :=
 bench: setup-dev ## Run every benchmark in bench/

@@ -25,8 +25,12 @@ class PostgresFactory(Protocol):
     def __call__(self, template: str = "template0") -> str: ...
 
 
+SERVER_FOLDER = "COUNTERSIGN_TEST_POSTGRES"
+"""The variable with the folder of `initdb` and `postgres` of another version (`tools/newest_postgres.py`)."""
+
+
 class Cluster(NamedTuple):
-    """A running server: the folder of its programs, its port and its data directory."""
+    """A running server: the folder of its clients, its port and its data directory."""
 
     programs: Path
     port: int
@@ -91,6 +95,7 @@ def _programs() -> Path:
 def postgres_cluster() -> Iterator[Cluster]:
     """Run PostgreSQL 15 or newer on a loopback port, with fsync as in production."""
     programs = _programs()
+    server_programs = Path(os.environ.get(SERVER_FOLDER) or programs)
     user = plain_user()
     folder = Path(tempfile.mkdtemp(prefix="countersign-postgres-", dir=memory_folder()))
     try:
@@ -99,7 +104,7 @@ def postgres_cluster() -> Iterator[Cluster]:
         data = folder / "data"
         options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
         subprocess.run(
-            [programs / "initdb", "-D", data, *options],
+            [server_programs / "initdb", "-D", data, *options],
             user=user,
             group=user_group(user) if user else None,
             extra_groups=[] if user else None,
@@ -120,7 +125,7 @@ def postgres_cluster() -> Iterator[Cluster]:
             "autovacuum": "off",
             "max_wal_size": "256MB",
         }
-        command: list[str | Path] = [programs / "postgres", "-D", data]
+        command: list[str | Path] = [server_programs / "postgres", "-D", data]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         ready_command = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(cluster.port)]
