@@ -137,6 +137,16 @@ async def test_a_masked_field_is_emptied(shop: Shop, scout: Scout) -> None:
     assert _emails(shop) == [None, BOB, ADA]
 
 
+async def test_a_value_is_copied_as_long_as_it_is(shop: Shop, scout: Scout) -> None:
+    text = f"{'x' * 2_000}@example.com"
+    shop.change(f"UPDATE customer SET email = '{text}' WHERE customer_id = 1")
+    ada, bob, _ = await scout.customers()
+
+    await _approve(scout, await scout.call("update", id=bob["id"], email=ada["email"]))
+
+    assert _emails(shop)[1] == text
+
+
 @pytest.mark.parametrize("text", ["someone@example.com", "{email} and more", "see {email}", "EMAIL_12", "{first_name}"])
 async def test_anything_but_one_token_of_the_field_is_refused(shop: Shop, scout: Scout, text: str) -> None:
     ada, bob, _ = await scout.customers()
