@@ -11,9 +11,16 @@ from typing import Any, get_args
 import pytest
 
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope
-from countersign.records.commands import queries
+from countersign.records.commands import queries, unmask_input
 from countersign.records.masking.seen_values import SeenValue
-from tests.adopted.connected_worlds import Audience, ConnectedRequests, compare, open_pair
+from tests.adopted.connected_worlds import (
+    Audience,
+    ConnectedRequests,
+    WritingRequests,
+    compare,
+    open_pair,
+    open_writable_pair,
+)
 from tests.figures import Figures
 from tests.records.worlds import leaking_out
 from tests.records.worlds.carrying import MCP, REST, Carrier
@@ -62,6 +69,39 @@ async def test_two_databases_answer_the_same(
 
     assert statuses[200] > PAIRS / 5, "hardly any request was a good one"
     assert tokens > 40
+
+
+async def run_writing(
+    folder: Path, new_url: PostgresFactory, audience: Audience, carrier: Carrier, *, seed: int, count: int
+) -> tuple[Counter[int], int]:
+    """Compare two new databases whose tables agents propose to write. Return what `run` returns."""
+    folder.mkdir()
+    async with open_writable_pair(folder, new_url, audience) as worlds:
+        requests = WritingRequests(worlds[0].built.service.records.registry, seed)
+        counts = await compare(worlds, audience, requests, count, carrier)
+    return counts.statuses, counts.tokens
+
+
+@audiences
+@carriers
+async def test_two_databases_answer_the_same_to_agents_that_write_tokens(
+    tmp_path: Path, new_postgres_url: PostgresFactory, audience: Audience, carrier: Carrier
+) -> None:
+    statuses, tokens = await run_writing(
+        tmp_path / "pair", new_postgres_url, audience, carrier, seed=1, count=2 * PAIRS
+    )
+
+    assert statuses[202] > PAIRS / 10, f"hardly any request became a plan: {statuses}"
+    assert tokens > 40
+
+
+async def test_a_confirmed_guess_is_caught(
+    tmp_path: Path, new_postgres_url: PostgresFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unmask_input, "_require_token", lambda *_: None)
+
+    with pytest.raises(ResponsesDiffer):
+        await run_writing(tmp_path / "pair", new_postgres_url, "everything", REST, seed=3, count=1_000)
 
 
 def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
@@ -113,6 +153,25 @@ async def test_a_planted_leak_is_caught(
 
     with pytest.raises(ResponsesDiffer):
         await run(tmp_path / "pair", lambda: next(urls), audience, REST, seed=3, count=1_000)
+
+
+@pytest.mark.full
+@audiences
+@carriers
+async def test_two_databases_answer_the_same_to_five_thousand_requests_of_agents_that_write_tokens(
+    tmp_path: Path, new_postgres_url: PostgresFactory, audience: Audience, carrier: Carrier, figures: Figures
+) -> None:
+    statuses: Counter[int] = Counter()
+    tokens, began_s = 0, perf_counter()
+    for seed in range(2, 2 + PAIRS_OF_WORLDS):
+        new_statuses, seen = await run_writing(
+            tmp_path / f"pair{seed}", new_postgres_url, audience, carrier, seed=seed, count=ALL_PAIRS // PAIRS_OF_WORLDS
+        )
+        statuses += new_statuses
+        tokens += seen
+    counted = {str(status): times for status, times in sorted(statuses.items())}
+    figures |= {"pairs": statuses.total(), "different": 0, "tokens": tokens, "statuses": counted}
+    figures["pairs_per_s"] = round(statuses.total() / (perf_counter() - began_s))
 
 
 @pytest.mark.full
