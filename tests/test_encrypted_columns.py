@@ -24,8 +24,8 @@ from countersign.records.approvals import changes as record_events
 from countersign.settings import Settings
 from countersign.store import app as store_app
 from countersign.store import encrypted_columns as store_sealed
-from countersign.store import events as store_events
 from countersign.store import signing_keys as signing
+from countersign.store import webhook_events as store_events
 from countersign.store.auth import organisations, people
 from countersign.store.context import Store
 

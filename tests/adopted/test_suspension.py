@@ -10,7 +10,7 @@ from countersign.kernel.database import table_fingerprints
 from countersign.kernel.database.open import open_existing
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.security.encryption import MemoryCipher
-from countersign.records import base_models, health_checks
+from countersign.records import base_models, management
 from countersign.records.adopted import store
 from countersign.records.adopted.suspension import Suspensions
 from tests.adopted.shop import MARK, Shop
@@ -232,7 +232,7 @@ async def test_a_key_that_is_no_longer_unique_suspends_its_model(shop: Shop) -> 
 
 
 async def test_the_readiness_and_the_metrics_name_suspended_models(shop: Shop) -> None:
-    checks = health_checks.watched(shop.inside.service)
+    checks = management.watched(shop.inside.service)
     (check,) = (each for each in checks.checks if each.name == "records connected tables")
     assert await check.run() == "4 models, none suspended"
     shop.change("ALTER TABLE line RENAME COLUMN title TO name")
@@ -240,7 +240,7 @@ async def test_the_readiness_and_the_metrics_name_suspended_models(shop: Shop) -
     await shop.suspensions.check()
 
     assert "1 of 4 models suspended: line: " in await check.run()
-    assert {each.value for each in await checks.measure() if each.family is health_checks.SUSPENDED} == {1}
+    assert {each.value for each in await checks.measure() if each.family is management.SUSPENDED} == {1}
 
 
 async def test_a_view_over_a_view_with_another_text_suspends_its_model(shop: Shop) -> None:

@@ -10,12 +10,12 @@ from countersign.declare import ADMINISTRATOR
 from countersign.kernel import clock
 from countersign.kernel.mail import transports
 from countersign.kernel.webhooks import outbox
-from countersign.records import suspension_letters, user_creation
+from countersign.records import suspension_emails, user_creation
 from countersign.records.access import grants
-from countersign.records.suspension_letters import SuspensionLetters
+from countersign.records.suspension_emails import SuspensionEmails
 from tests.adopted.shop import MARK, ROOT_URL, Shop
 
-SOON_S = suspension_letters.DELAY_S + 1
+SOON_S = suspension_emails.DELAY_S + 1
 
 
 async def add_people(shop: Shop) -> None:
@@ -31,13 +31,13 @@ async def add_people(shop: Shop) -> None:
         await transaction.run("UPDATE \"user\" SET language = 'de' WHERE username = 'uwe'")
 
 
-def letters(shop: Shop) -> SuspensionLetters:
+def letters(shop: Shop) -> SuspensionEmails:
     """Return the letters of a process that has just started."""
     records = shop.inside.service.records
-    return SuspensionLetters(records.database, records.mail, ROOT_URL, shop.suspensions)
+    return SuspensionEmails(records.database, records.mail, ROOT_URL, shop.suspensions)
 
 
-async def deliver(process: SuspensionLetters, later_s: float = 0) -> None:
+async def deliver(process: SuspensionEmails, later_s: float = 0) -> None:
     """Run one round of a process at this time in the future."""
     with clock.fixed(clock.later(clock.now(), seconds=later_s)):
         await process.send_due()
@@ -52,7 +52,7 @@ def sent(shop: Shop) -> list[tuple[str, str, str]]:
 
 
 @pytest.fixture
-async def process(shop: Shop) -> SuspensionLetters:
+async def process(shop: Shop) -> SuspensionEmails:
     """The letters of a process of the shop, which has people and no suspended model."""
     await add_people(shop)
     suspension_letters = letters(shop)
@@ -66,7 +66,7 @@ async def drift(shop: Shop, column: str, name: str) -> None:
     await shop.suspensions.check()
 
 
-async def test_each_administrator_gets_one_letter_that_names_the_model(shop: Shop, process: SuspensionLetters) -> None:
+async def test_each_administrator_gets_one_letter_that_names_the_model(shop: Shop, process: SuspensionEmails) -> None:
     await drift(shop, "note", f"{MARK}_note")
     other = letters(shop)
 
@@ -89,7 +89,7 @@ async def test_each_administrator_gets_one_letter_that_names_the_model(shop: Sho
 
 
 async def test_a_table_that_is_soon_as_reviewed_again_causes_no_letter_and_a_later_change_does(
-    shop: Shop, process: SuspensionLetters
+    shop: Shop, process: SuspensionEmails
 ) -> None:
     await drift(shop, "note", "remark")
     await deliver(process)
@@ -105,7 +105,7 @@ async def test_a_table_that_is_soon_as_reviewed_again_causes_no_letter_and_a_lat
 
 
 async def test_a_second_model_causes_a_second_email_that_names_both_models(
-    shop: Shop, process: SuspensionLetters
+    shop: Shop, process: SuspensionEmails
 ) -> None:
     await drift(shop, "note", "remark")
     await deliver(process)
@@ -122,7 +122,7 @@ async def test_a_second_model_causes_a_second_email_that_names_both_models(
     assert sent(shop)[1][2].startswith("customer, line\n")
 
 
-async def test_a_paused_service_sends_the_letter_when_it_is_resumed(shop: Shop, process: SuspensionLetters) -> None:
+async def test_a_paused_service_sends_the_letter_when_it_is_resumed(shop: Shop, process: SuspensionEmails) -> None:
     database = shop.inside.service.records.database
     async with database.transaction() as transaction:
         await outbox.pause(transaction)
@@ -138,7 +138,7 @@ async def test_a_paused_service_sends_the_letter_when_it_is_resumed(shop: Shop, 
     assert len(sent(shop)) == 2
 
 
-async def test_a_change_while_the_service_was_stopped_causes_a_letter(shop: Shop, process: SuspensionLetters) -> None:
+async def test_a_change_while_the_service_was_stopped_causes_a_letter(shop: Shop, process: SuspensionEmails) -> None:
     await drift(shop, "note", "remark")
     await deliver(process)
     await deliver(process, SOON_S)

@@ -14,10 +14,10 @@ from backports import zstd
 
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
-from countersign.store.releases import blob_gc, blobs
+from countersign.store.releases import blob_gc, blobs, draft_removal
 from countersign.store.releases.lifecycle import JustChanged
 from countersign.store.releases.permissions import OwnedProduct, OwnedRelease
-from countersign.store.releases.processing import builds, chunk_gc, draft_removal, sbom
+from countersign.store.releases.processing import builds, chunk_gc, sbom
 from countersign.store.releases.processing.builds import Build
 from countersign.updates import chunks
 from countersign.updates.api_types import ChunkPlaces

@@ -12,7 +12,7 @@ import pytest
 from countersign.kernel import ids
 from countersign.store.jobs import queries
 from countersign.store.releases.processing import deltas, sandboxed_process
-from countersign.store.releases.processing.process import TYPES
+from countersign.store.releases.processing.build_job import TYPES
 from countersign.updates.chunks import chunk_id
 from countersign.updates.manifest import File
 from countersign.updates.worker_protocol import ChunkQuery, DeltaOrder, FileRequest, decode_delta_record

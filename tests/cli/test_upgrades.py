@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from countersign.backup import schema_validation, sqlite_snapshot
-from countersign.cli.admin import record_store, store
+from countersign.cli.admin import open_records, open_store
 from countersign.cli.admin.databases import SERVICES
 from countersign.kernel.database import migrate
 from countersign.kernel.database.migrate import in_dialect
@@ -147,7 +147,7 @@ def test_a_database_of_an_earlier_version_is_upgraded_with_its_rows(
     asyncio.run(require_own(path, service, tmp_path))
     rows_before = all_rows(apsw.Connection(str(path)))
     settings = Settings(data=str(old_directory), reserve_mib=0)
-    side = store if service == "distribution" else record_store
+    side = open_store if service == "distribution" else open_records
 
     pending_names = asyncio.run(side.pending(settings))
     applied = asyncio.run(side.upgrade(settings))

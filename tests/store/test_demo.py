@@ -19,7 +19,7 @@ from countersign.store.demo import player, signed_builds
 from countersign.store.demo.catalog import latest_day, moment, products
 from countersign.store.demo.downloads import POPULAR
 from countersign.store.jobs.job_types import JobContext
-from countersign.store.releases.processing.process import TYPES
+from countersign.store.releases.processing.build_job import TYPES
 from tests.store.conftest import ROOT_URL, with_settings
 from tests.store.world import World
 

@@ -29,11 +29,11 @@ from countersign.records import (
     builtin_commands,
     http,
     invitation_page,
+    mcp_tools,
     modules,
     own_database,
     redaction,
     root_secret,
-    tools,
 )
 from countersign.records.access import grants, invitations, sessions, visibility
 from countersign.records.access.callers import Callers
@@ -58,7 +58,7 @@ from countersign.records.masking.value_sweep import ValueSweep
 from countersign.records.masking.vault import Vault
 from countersign.records.rest_handlers import Handlers
 from countersign.records.schema import install
-from countersign.records.suspension_letters import SuspensionLetters
+from countersign.records.suspension_emails import SuspensionEmails
 from countersign.settings import BadSetting, Settings
 
 SCHEMA = install.SCHEMA
@@ -274,7 +274,7 @@ def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
         route("GET", "/api/openapi.json", handlers.openapi),
         route("POST", "/api/approve/{plan_id}", handlers.approve, optional_body=True),
         route("POST", "/api/{model}/{command}", handlers.run),
-        tools.mcp_route(tools.RecordTools(service.dispatch, builtin_commands.SENTENCES), __version__),
+        mcp_tools.mcp_route(mcp_tools.RecordTools(service.dispatch, builtin_commands.SENTENCES), __version__),
         route("GET", "/healthz", handlers.liveness, signed_in=False),
         route("GET", "/setup", page.show, signed_in=False),
         route("POST", "/setup", page.send, signed_in=False, takes=FORM, body_limit=FORM_BYTES),
@@ -320,7 +320,7 @@ def _suspension_letters(service: RecordsService) -> AbstractAsyncContextManager[
     if service.suspensions is None:
         return nullcontext()
     records = service.records
-    letters = SuspensionLetters(records.database, records.mail, records.root_url, service.suspensions)
+    letters = SuspensionEmails(records.database, records.mail, records.root_url, service.suspensions)
     return periodic(letters.send_due, every_s=LETTERS_EVERY_S)
 
 

@@ -17,7 +17,7 @@ from countersign.kernel.http.routing import Route
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks import outbox, sender
 from countersign.settings import Settings
-from countersign.store import batch, events, library, lifespan, nlweb, tools, webhooks
+from countersign.store import batch, library, lifespan, mcp_tools, nlweb, webhook_events, webhooks
 from countersign.store import signing_keys as signing
 from countersign.store.apidocs import health
 from countersign.store.apidocs import routes as documents
@@ -42,10 +42,10 @@ from countersign.store.personal import sessions as own_sessions
 from countersign.store.redeem import codes
 from countersign.store.redeem import routes as redeem
 from countersign.store.releases import artifacts as builds
-from countersign.store.releases import blob_gc, delivery, media
+from countersign.store.releases import blob_gc, media, update_delivery
+from countersign.store.releases import draft_removal as processing
 from countersign.store.releases import routes as releases
-from countersign.store.releases.processing import chunk_gc, process
-from countersign.store.releases.processing import draft_removal as processing
+from countersign.store.releases.processing import build_job, chunk_gc
 from countersign.store.sandbox import folders
 from countersign.store.sandbox import routes as sandbox
 from countersign.store.sandbox.data_sets import SandboxDependencies
@@ -55,7 +55,7 @@ from countersign.store.statistics import routes as statistics
 
 COLLECT_EVERY_S = 300
 
-JOB_TYPES: tuple[AnyJobType, ...] = process.TYPES
+JOB_TYPES: tuple[AnyJobType, ...] = build_job.TYPES
 
 _FEATURES: tuple[Route[Store], ...] = (
     *health.ROUTES,
@@ -70,7 +70,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *media.ROUTES,
     *builds.ROUTES,
     *processing.ROUTES,
-    *delivery.ROUTES,
+    *update_delivery.ROUTES,
     *library.ROUTES,
     *follows.ROUTES,
     *collections.ROUTES,
@@ -94,7 +94,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *api_keys.ROUTES,
     *sandbox.ROUTES,
 )
-ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES, ask.TOOLS))
+ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *mcp_tools.routes(_FEATURES, ask.TOOLS))
 
 
 @asynccontextmanager
@@ -195,7 +195,7 @@ async def maintained(store: Store) -> AsyncGenerator[None]:
     await asyncio.to_thread(folders.clean, Path(store.settings.data))
     async with (
         periodic(lambda: run_maintenance(store), every_s=COLLECT_EVERY_S),
-        sender.send_deliveries(events.outbox_of(store)),
+        sender.send_deliveries(webhook_events.outbox_of(store)),
     ):
         yield
 

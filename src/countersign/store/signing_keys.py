@@ -11,7 +11,7 @@ from countersign.kernel.http.routing import Nothing, route
 from countersign.kernel.reencryption import EncryptedColumn
 from countersign.kernel.security.encryption import decrypt, encrypt
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.store import events
+from countersign.store import webhook_events
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.organisations import organisation_of
 from countersign.store.auth.schemas import OrgQuery
@@ -71,7 +71,7 @@ async def add(
     row = (org_id, number, key.public.keyid, key.public.public, encrypted_key, rotation_json, clock.now())
     is_added = bool(await transaction.run(ADD, *row))
     if is_added:
-        await events.key_added(transaction, org_id, key.public.keyid)
+        await webhook_events.key_added(transaction, org_id, key.public.keyid)
     return is_added
 
 

@@ -19,7 +19,7 @@ from countersign.kernel.webhooks.receivers import Receiver, TooManyWebhooks, Web
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.organisations import organisation_of
 from countersign.store.auth.schemas import OwnOrg
-from countersign.store.events import EventType, outbox_of
+from countersign.store.webhook_events import EventType, outbox_of
 
 _ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 SUBJECTS: Mapping[str, tuple[str, str]] = {

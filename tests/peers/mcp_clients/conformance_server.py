@@ -22,7 +22,7 @@ from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import JsonRpcError
 from countersign.kernel.mcp.server import Implementation, McpServer
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
-from countersign.records import app, http, tools
+from countersign.records import app, http, mcp_tools
 from tests.records.office import settings
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -103,7 +103,7 @@ async def serve_tools(port: int) -> None:
         reply = await server.answer(call, call.headers, call.body)
         return Response(reply.status, reply.body, reply.media_type)
 
-    route = http.route("POST", "/mcp", answer, signed_in=False, guard=tools.guard_of(f"http://127.0.0.1:{port}"))
+    route = http.route("POST", "/mcp", answer, signed_in=False, guard=mcp_tools.guard_of(f"http://127.0.0.1:{port}"))
     unused_service = cast("Any", None)
     application = App(
         (route,),

@@ -13,7 +13,7 @@ from countersign.kernel.mail import transports
 from countersign.kernel.mail.transports import Mail
 from countersign.kernel.webhooks import outbox
 from countersign.records import app
-from countersign.records.approvals import emails, letter_queue
+from countersign.records.approvals import email_queue, emails
 from tests.records.conftest import OfficeSettings
 from tests.records.office import ROOT_URL, Office
 
@@ -217,7 +217,7 @@ async def test_a_node_that_dies_after_sending_repeats_at_most_one_email(office: 
         await deliver(office, SOON_S, ExitingMail(office))
     await deliver(office, SOON_S)
     assert len(sent_emails(office)) == 2, "the other letter; what the dead node held is still held"
-    await deliver(office, SOON_S + letter_queue.LEASE_S + 1)
+    await deliver(office, SOON_S + email_queue.LEASE_S + 1)
 
     assert len(sent_emails(office)) == 3
     assert len({recipient for recipient, _, _ in sent_emails(office)}) == 2

@@ -6,38 +6,38 @@ import msgspec
 import pytest
 
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, refused
-from countersign.records import tools
+from countersign.records import mcp_tools
 from tests.records.worlds.leaking import LEAKS, PatchedLeak
 
 
 def lists_name_every_model(patch: pytest.MonkeyPatch) -> None:
     """Every caller gets a tool for every model."""
 
-    async def listed(self: tools.RecordTools, context: Any) -> ToolList:
+    async def listed(self: mcp_tools.RecordTools, context: Any) -> ToolList:
         registry = self.dispatch.engine.registry
         return ToolList(Tool(f"{name}__list", name, name, {"type": "object"}, Hints()) for name in registry.models)
 
-    patch.setattr(tools.RecordTools, "listed", listed)
+    patch.setattr(mcp_tools.RecordTools, "listed", listed)
 
 
 def hidden_tools_are_forbidden(patch: pytest.MonkeyPatch) -> None:
     """A tool of a hidden model has another error than a tool of an unknown model."""
-    real = tools.RecordTools.call
+    real = mcp_tools.RecordTools.call
 
-    async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes, meta: Any) -> Outcome:
+    async def call(self: mcp_tools.RecordTools, context: Any, tool: str, arguments: bytes, meta: Any) -> Outcome:
         model = tool.partition("__")[0]
         if model in self.dispatch.engine.registry.models and model not in context.caller.view.models:
             return refused("not allowed")
         return await real(self, context, tool, arguments, meta)
 
-    patch.setattr(tools.RecordTools, "call", call)
+    patch.setattr(mcp_tools.RecordTools, "call", call)
 
 
 def whole_lists_are_counted(patch: pytest.MonkeyPatch) -> None:
     """A complete list contains the number of records in the table."""
-    real = tools.RecordTools.call
+    real = mcp_tools.RecordTools.call
 
-    async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes, meta: Any) -> Outcome:
+    async def call(self: mcp_tools.RecordTools, context: Any, tool: str, arguments: bytes, meta: Any) -> Outcome:
         outcome = await real(self, context, tool, arguments, meta)
         if tool != "lead__list":
             return outcome
@@ -45,7 +45,7 @@ def whole_lists_are_counted(patch: pytest.MonkeyPatch) -> None:
         content = b'%b,{"type":"text","text":"%d"}]' % (outcome.content[:-1], rows[0][0])
         return msgspec.structs.replace(outcome, content=content, structured=None)
 
-    patch.setattr(tools.RecordTools, "call", call)
+    patch.setattr(mcp_tools.RecordTools, "call", call)
 
 
 _SAME = ("exports hold clear values", "lists hold everything", "plans show hidden values", "guesses are confirmed")

@@ -20,7 +20,7 @@ from countersign.kernel.http.routing import Route, route
 from countersign.kernel.webhooks import signatures
 from countersign.store.apidocs import openapi, operations, problems
 from countersign.store.auth import authentication
-from countersign.store.events import EventType
+from countersign.store.webhook_events import EventType
 from tests.contract.described import DESCRIPTION, resolve_reference
 from tools.reference import EVERY_ROUTE
 

@@ -8,7 +8,7 @@ from countersign.kernel import clock
 from countersign.store.auth.queries import organisation_with_slug
 from countersign.store.jobs import leases, queries, worker_process
 from countersign.store.jobs.job_types import BACKGROUND, BUILD, REQUESTED, AnyJobType, JobContext, JobType, Outcome
-from countersign.store.releases.processing.process import TYPES as PROCESSING
+from countersign.store.releases.processing.build_job import TYPES as PROCESSING
 from tests.store.jobs.conftest import with_changes
 from tests.store.jobs.kinds import ErrandInput, ErrandResult
 from tests.store.world import World

@@ -11,7 +11,7 @@ from countersign.kernel import clock
 from countersign.kernel.security import passwords, secrets
 from countersign.store import app as distribution
 from countersign.store.auth import people, queries
-from countersign.store.auth.devices import Device, device_of
+from countersign.store.auth.user_agent import Device, device_of
 from countersign.store.context import LastUses, Store
 from tests.store.world import World
 

@@ -12,7 +12,7 @@ import httpx
 
 from countersign.kernel.webhooks.sender import Sender
 from countersign.store import app as distribution
-from countersign.store import demo, events
+from countersign.store import demo, webhook_events
 from countersign.store.context import Store
 from tests.peers.receiver import ReceivedMessage, receiving
 from tests.store.auth.agents.people import Visitor
@@ -200,7 +200,7 @@ async def test_7_an_agent_subscribes_a_webhook_and_verifies_a_delivery(agent: Ov
         subscribe = section.operation("POST", "address that receives events")
         created_body = (await agent.run_operation(subscribe, json={**subscribe.example, "url": receiver.url})).json()
         pinged = await agent.run_operation(section.operation("POST", "to try the receiver"), created_body["id"])
-        lanes = Sender(events.outbox_of(store))
+        lanes = Sender(webhook_events.outbox_of(store))
         await lanes.open()
         await lanes.drain()
 

@@ -12,7 +12,7 @@ import pytest
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.response import JSON
 from countersign.store.app import ROUTES
-from countersign.store.tools import NAMES
+from countersign.store.mcp_tools import NAMES
 from tests.contract.scenes import all_rows
 from tests.records.mcp.desk import REVISIONS, McpDesk, request, tool
 from tests.store.releases.test_lifecycle import file_row

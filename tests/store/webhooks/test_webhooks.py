@@ -10,7 +10,7 @@ from standardwebhooks import Webhook
 from countersign.kernel import clock
 from countersign.kernel.webhooks.sender import Sender
 from countersign.settings import Settings
-from countersign.store import events
+from countersign.store import webhook_events
 from countersign.store.app import run_maintenance
 from countersign.store.auth import queries
 from countersign.store.auth.agents import claim, registrations
@@ -50,7 +50,7 @@ async def create_webhook(world: World, token: str, receiver: Receiver, *types: s
 async def deliver_messages(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
     """Deliver the pending messages, and return the type and the subject of each."""
     count_before = len(receiver.messages)
-    lanes = Sender(events.outbox_of(store))
+    lanes = Sender(webhook_events.outbox_of(store))
     await lanes.open()
     await lanes.drain()
     return [(message.event["type"], message.event["subject"]) for message in receiver.messages[count_before:]]

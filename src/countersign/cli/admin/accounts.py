@@ -6,7 +6,7 @@ from typing import get_args
 import click
 
 from countersign.cli import output
-from countersign.cli.admin import store
+from countersign.cli.admin import open_store
 from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.kernel.database.port import Reader
@@ -39,7 +39,7 @@ def create_org(slug: str, name: str, data: str | None) -> None:
             return await organisations.create_organisation(transaction, slug, name)
 
     failure = f"cannot create the organisation {slug}"
-    organisation = store.run(data, failure, work, validate_new=lambda: organisations.require_valid(slug, name))
+    organisation = open_store.run(data, failure, work, validate_new=lambda: organisations.require_valid(slug, name))
     output.print_result(
         {"id": organisation.id, "slug": organisation.slug, "name": organisation.name},
         f"Created the organisation {organisation.slug}.",
@@ -75,7 +75,7 @@ def create_person(
                 await people.set_role(transaction, organisation.id, person_id.email, role or "viewer")
             return person_id
 
-    person_id = store.run(data, failure, work)
+    person_id = open_store.run(data, failure, work)
     role_text = f" with the role {role or 'viewer'} in {slug}" if slug else ""
     value = {"id": person_id.id, "email": person_id.email, "org": slug, "role": (role or "viewer") if slug else None}
     output.print_result(value, f"Created {person_id.email}{role_text}.")
@@ -127,7 +127,7 @@ def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ..
                 transaction, organisation.id, name, requested_scopes, returns_to=redirect_uris
             )
 
-    new_client, secret = store.run(data, failure, work)
+    new_client, secret = open_store.run(data, failure, work)
     scope_text = scopes.words(new_client.scopes)
     value = {
         "client_id": new_client.id,
@@ -164,7 +164,7 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
         token_text = tokens.issue(opened_store, person.id, tokens.FIRST_PARTY, token_scopes)
         return token_text, scopes.words(token_scopes), opened_store.settings.token_ttl_s, opened_store.root_url
 
-    token_text, token_scopes, lasts_s, issuer = store.run(data, failure, work)
+    token_text, token_scopes, lasts_s, issuer = open_store.run(data, failure, work)
     value = {"access_token": token_text, "token_type": "Bearer", "expires_in": lasts_s, "scope": token_scopes}
     output.print_result({**value, "issuer": issuer}, token_text)
     output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {token_scopes}")
@@ -225,7 +225,7 @@ def add_issuer(
                 domains=domains,
             )
 
-    issuer_row = store.run(data, f"cannot trust {issuer}", work)
+    issuer_row = open_store.run(data, f"cannot trust {issuer}", work)
     output.print_result(_issuer_value(issuer_row), f"{issuer_row.issuer} is trusted as {issuer_row.name}.")
 
 
@@ -238,7 +238,7 @@ def list_issuers(data: str | None) -> None:
     async def work(opened_store: Store) -> list[Issuer]:
         return await trusted_issuers.issuers(opened_store.database)
 
-    issuer_rows = store.run(data, "cannot list the issuers", work)
+    issuer_rows = open_store.run(data, "cannot list the issuers", work)
     lines = [
         f"{row.issuer}  {row.name}  {row.jwks_uri}  {','.join(sorted(row.algorithms))}" for row in issuer_rows
     ]
@@ -259,7 +259,7 @@ def remove_issuer(issuer: str, data: str | None) -> None:
             await trusted_issuers.remove(transaction, issuer)
             return await registrations.revoke_issuer(transaction, issuer)
 
-    ended_sessions = store.run(data, f"cannot remove {issuer}", work)
+    ended_sessions = open_store.run(data, f"cannot remove {issuer}", work)
     output.print_result(
         {"issuer": issuer, "agents_ended": ended_sessions},
         f"{issuer} is no longer trusted; agents ended: {ended_sessions}.",

@@ -16,7 +16,7 @@ from countersign.backup.creation import MAX_ATTEMPTS, Backup
 from countersign.backup.databases import Databases, SnapshotT, SqliteDatabases
 from countersign.backup.schema_validation import UnknownSchemaObjects
 from countersign.cli import configuration, output, progress
-from countersign.cli.admin import installation, store
+from countersign.cli.admin import installation, open_store
 from countersign.cli.admin.databases import SERVICES
 from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
@@ -108,7 +108,7 @@ def _back_up_and_report(
     """Make a backup and report on it. Return whether it has every file and can be restored.
 
     Older backups of the series are removed only if no file is missing and no database would be refused."""
-    backup_result = store.run_coroutine(_back_up(settings, secret, block_writes, open_sink), FAILURE)
+    backup_result = open_store.run_coroutine(_back_up(settings, secret, block_writes, open_sink), FAILURE)
     (manifest, name, ended_at, size), outlook = backup_result
     value = {
         "file": name,
@@ -176,7 +176,7 @@ async def _restorability(settings: Settings) -> Restorability:
 
 def _remove_expired(backup_path: Path, keep: int) -> None:
     """Remove the old backups of the series that the new backup belongs to."""
-    removed_paths, skipped_paths = store.run_coroutine(
+    removed_paths, skipped_paths = open_store.run_coroutine(
         _expire(backup_path, keep), f"cannot remove old backups of {backup_path.parent}"
     )
     for path in removed_paths:
@@ -201,7 +201,7 @@ async def _back_up(
     databases = installation.databases(settings)
     if databases is None:
         remedy = "Pass --data with the directory that is served."
-        raise store.missing_database(settings, FAILURE, remedy)
+        raise open_store.missing_database(settings, FAILURE, remedy)
     await installation.require_one_installation(settings)
     files = await asyncio.to_thread(_files, settings)
     outlook = await _restorability(settings)

@@ -16,8 +16,8 @@ from countersign.backup.databases import SqliteDatabases
 from countersign.backup.sqlite_to_postgres import BlobMigration, ServiceTables
 from countersign.backup.table_checksum import TableChecksum
 from countersign.cli import configuration, output, progress
-from countersign.cli.admin import installation, lock, record_store, store
-from countersign.cli.admin.store import Tables
+from countersign.cli.admin import installation, lock, open_records, open_store
+from countersign.cli.admin.open_store import Tables
 from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock, connection_urls, ids, installation_id
@@ -92,9 +92,9 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
     """
     migration = _read_options(configuration.load(data=data), to, blobs_to)
     if dry_run:
-        _show_plan(migration, record_store.run_coroutine(_plan(migration), MIGRATING))
+        _show_plan(migration, open_records.run_coroutine(_plan(migration), MIGRATING))
         return
-    migration_result = record_store.run_coroutine(_migrate(migration), MIGRATING)
+    migration_result = open_records.run_coroutine(_migrate(migration), MIGRATING)
     rows = sum(table.rows for table in migration_result.tables.values())
     value: dict[str, object] = {
         "to": migration.target,
@@ -141,7 +141,7 @@ def _read_options(settings: Settings, to: str, blobs_to: str) -> Migration:
     databases = installation.databases(settings)
     if not isinstance(databases, SqliteDatabases):
         remedy = "Pass --data with the directory that is served."
-        raise store.missing_database(settings, MIGRATING, remedy)
+        raise open_store.missing_database(settings, MIGRATING, remedy)
     return Migration(settings, to, blobs_to, databases)
 
 
@@ -340,9 +340,9 @@ async def _require_upgraded(move: Migration) -> install.Snapshot:
     settings = move.settings
     pending_upgrades: list[str] = []
     if lifespan.SCHEMA in move.databases.schemas:
-        pending_upgrades += await store.pending(settings)
+        pending_upgrades += await open_store.pending(settings)
     installed_snapshot = install.EMPTY
-    async with record_store.TABLES.open_existing(settings) as database:
+    async with open_records.TABLES.open_existing(settings) as database:
         if database is not None:
             pending_upgrades += await migrations.pending(database, install.MIGRATIONS)
             registry = modules.found(modules.names(settings.modules))
@@ -369,7 +369,7 @@ async def _migration_tables(move: Migration) -> MigrationTables:
                 await uploads.forget_all_parts(transaction)
 
         tables_by_service[lifespan.SCHEMA] = ServiceTables(make_store, settle_store)
-    async with record_store.TABLES.open_existing(move.settings) as database:
+    async with open_records.TABLES.open_existing(move.settings) as database:
         if database is not None:
             secret = await root_secret.secret(database, masterkey.master_key(move.settings))
             registry = modules.found(modules.names(move.settings.modules))
@@ -390,8 +390,8 @@ class ServiceDatabase(NamedTuple):
 
 
 SERVICES = {
-    lifespan.SCHEMA: ServiceDatabase(store.TABLES, store.pending, store.upgrade),
-    app.SCHEMA: ServiceDatabase(record_store.TABLES, record_store.pending, record_store.upgrade),
+    lifespan.SCHEMA: ServiceDatabase(open_store.TABLES, open_store.pending, open_store.upgrade),
+    app.SCHEMA: ServiceDatabase(open_records.TABLES, open_records.pending, open_records.upgrade),
 }
 
 UPGRADING = "cannot upgrade the databases"
@@ -415,13 +415,13 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
     directory, all pending migrations are refused.
     """
     settings = configuration.load(data=data)
-    services, names = record_store.run_coroutine(_pending_upgrades(settings, service), UPGRADING)
+    services, names = open_records.run_coroutine(_pending_upgrades(settings, service), UPGRADING)
     value, summary = {"pending": names}, f"Up to date: {', '.join(services)}."
     if not dry_run:
         if names:
             # Hold the lock, because a running server expects the tables as they were when it started.
             with lock.acquire(Path(settings.data), UPGRADING):
-                names = record_store.run_coroutine(_upgrade(settings, services), UPGRADING)
+                names = open_records.run_coroutine(_upgrade(settings, services), UPGRADING)
         value, summary = {"applied": names}, f"Were up to date: {', '.join(services)}."
     output.print_result({**value, "services": services}, "\n".join(names) or summary)
     for name in SERVICES:

@@ -13,7 +13,7 @@ import click
 from countersign.backup.creation import BlobSource
 from countersign.backup.databases import PostgresDatabases, SqliteDatabases
 from countersign.cli import configuration, output, progress
-from countersign.cli.admin import lock, record_store, store
+from countersign.cli.admin import lock, open_records, open_store
 from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock, ids, installation_id
@@ -122,7 +122,7 @@ def show(data: str | None) -> None:
     found in its last run.
     """
     settings = configuration.load(data=data)
-    shown_overview = record_store.run_coroutine(overview(settings), CANNOT_SHOW)
+    shown_overview = open_records.run_coroutine(overview(settings), CANNOT_SHOW)
     _show(shown_overview)
     if shown_overview.conflict:
         sys.exit(Exit.CONFLICT)
@@ -140,10 +140,10 @@ def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
     other installation that uses one of these places is refused from then on.
     """
     settings = configuration.load(data=data)
-    _note_places(record_store.run_coroutine(overview(settings), CANNOT_ADOPT))
+    _note_places(open_records.run_coroutine(overview(settings), CANNOT_ADOPT))
     _confirm(yes, "Make these places one installation?", CANNOT_ADOPT)
     with lock.acquire(Path(settings.data), CANNOT_ADOPT):
-        own_id = record_store.run_coroutine(_adopt(settings, is_new=new_id), CANNOT_ADOPT)
+        own_id = open_records.run_coroutine(_adopt(settings, is_new=new_id), CANNOT_ADOPT)
     output.print_result({"id": own_id}, f"The places belong to the installation {own_id}.")
 
 
@@ -163,7 +163,7 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
         collection_report = await blob_gc.collect(opened_store, is_confirmed=yes, takes_unknown=unknown)
         return collection_report, await blob_gc.report(opened_store.database)
 
-    collection_report, report = store.run(data, CANNOT_COLLECT, work)
+    collection_report, report = open_store.run(data, CANNOT_COLLECT, work)
     value: dict[str, object] = {
         "removed": collection_report.blobs,
         "uploads": collection_report.uploads + collection_report.staged,
@@ -194,8 +194,8 @@ async def require_one_installation(settings: Settings) -> None:
 async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]]:
     """Yield the places of both services. A service whose tables do not exist has no database among its places."""
     async with AsyncExitStack() as stack:
-        store_database = await stack.enter_async_context(store.TABLES.open_existing(settings))
-        records_database = await stack.enter_async_context(record_store.TABLES.open_existing(settings))
+        store_database = await stack.enter_async_context(open_store.TABLES.open_existing(settings))
+        records_database = await stack.enter_async_context(open_records.TABLES.open_existing(settings))
         yield [
             replace(
                 lifespan.installation_places(settings, store_database, lifespan.open_blob_store(settings)),
@@ -310,7 +310,7 @@ async def _adopt(settings: Settings, *, is_new: bool) -> str:
     async with _open_places(settings) as places:
         existing_places = [place for place in places if place.database is not None]
         if not existing_places:
-            raise store.missing_database(settings, CANNOT_ADOPT, "Make one first: countersign db upgrade")
+            raise open_store.missing_database(settings, CANNOT_ADOPT, "Make one first: countersign db upgrade")
         for place in existing_places:
             await _require_upgraded(place)
         known_ids = [own_id for place in existing_places if (own_id := await _database_id(place.database))]
@@ -322,7 +322,7 @@ async def _adopt(settings: Settings, *, is_new: bool) -> str:
 
 
 async def _require_upgraded(places: InstallationPlaces) -> None:
-    tables = store.TABLES if places.service.schema == lifespan.SCHEMA else record_store.TABLES
+    tables = open_store.TABLES if places.service.schema == lifespan.SCHEMA else open_records.TABLES
     if places.database is not None and await migrate.pending(places.database, tables.migrations):
         reason = f"migrations of {places.service.schema} are pending"
         raise Failure(CANNOT_ADOPT, why=reason, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)

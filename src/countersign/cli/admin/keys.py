@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 import click
 
 from countersign.cli import configuration, output
-from countersign.cli.admin import lock, record_store, store
-from countersign.cli.admin.store import Tables
+from countersign.cli.admin import lock, open_records, open_store
+from countersign.cli.admin.open_store import Tables
 from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock, reencryption
@@ -89,7 +89,7 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
     secrets are not changed: `keys reencrypt` encrypts them with another master key.
     """
     settings = configuration.load(data=data)
-    ring = record_store.run_coroutine(_rotate(settings, drop_previous=drop_previous), CANNOT_ROTATE)
+    ring = open_records.run_coroutine(_rotate(settings, drop_previous=drop_previous), CANNOT_ROTATE)
     end_by_key = {kid: clock.rfc3339(value.ends_at or clock.now()) for kid, value in ring.previous.items()}
     lines = [f"Signing with {ring.kid}."]
     for kid, moment in end_by_key.items():
@@ -109,7 +109,7 @@ def reencrypt(data: str | None) -> None:
     Tokens and the keys that sign them are not changed. If the command is interrupted, run it again: it continues.
     """
     settings = configuration.load(data=data)
-    results = record_store.run_coroutine(_reencrypt(settings), CANNOT_REENCRYPT)
+    results = open_records.run_coroutine(_reencrypt(settings), CANNOT_REENCRYPT)
     lines = [f"{table}: {count} re-encrypted" for table, count in results.counts.items()]
     _show({"reencrypted": results.counts}, lines, results.master, results.usages)
 
@@ -123,7 +123,7 @@ def status(data: str | None) -> None:
     The exit code is 1 if a key is missing, or if a value cannot be decrypted.
     """
     settings = configuration.load(data=data)
-    master, usages = record_store.run_coroutine(_status(settings), CANNOT_SHOW_STATUS)
+    master, usages = open_records.run_coroutine(_status(settings), CANNOT_SHOW_STATUS)
     lines = [f"{usage.table}: {usage.values} under {usage.key_id or '?'}" for usage in usages]
     _show({}, lines, master, usages)
 
@@ -207,7 +207,7 @@ async def require_upgraded(settings: Settings, databases: Sequence[OpenDatabase]
     """
     if not databases:
         remedy = "Pass --data with the directory that is served; `org create` and `serve` make a new one."
-        raise store.missing_database(settings, failure, remedy, " of either service")
+        raise open_store.missing_database(settings, failure, remedy, " of either service")
     for service_database in databases:
         await migrate.require_applied(
             service_database.database, service_database.tables.migrations, service_database.tables.schema
@@ -235,7 +235,7 @@ async def open_databases(settings: Settings) -> AsyncGenerator[list[OpenDatabase
     """
     databases: list[OpenDatabase] = []
     async with AsyncExitStack() as stack:
-        for tables in (store.TABLES, record_store.TABLES):
+        for tables in (open_store.TABLES, open_records.TABLES):
             database = await stack.enter_async_context(tables.open_existing(settings))
             if database is not None:
                 databases.append(OpenDatabase(tables, database))

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from countersign.cli import configuration, output
-from countersign.cli.admin import lock, record_store
-from countersign.cli.admin.store import prepare_data_directory
+from countersign.cli.admin import lock, open_records
+from countersign.cli.admin.open_store import prepare_data_directory
 from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.declare.registry import Registry
@@ -64,10 +64,10 @@ def create_user(
             run = Run(service.engine, caller, transaction, Actor("", request_id="command line"), transaction)
             user_id = await people.add(run, username, name, email, roles, None)
             secret = await setup.invite(transaction, user_id)
-        is_guessed = record_store.configured_url(service.records.settings) is None
+        is_guessed = open_records.configured_url(service.records.settings) is None
         return user_id, setup.address(service.records, secret), service.records.root_url if is_guessed else ""
 
-    user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, validate_new=new)
+    user_id, link, guessed = open_records.run(data, f"cannot create the person {username}", work, validate_new=new)
     output.print_result({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
     if guessed:
         output.note(f"The link names {guessed}: serve the records there, or first set COUNTERSIGN_RECORDS_URL.")
@@ -85,7 +85,7 @@ def modules() -> None:
 def list_modules(data: str | None) -> None:
     """List the modules with their version in the database, their declared version, and whether they are enabled."""
     settings = configuration.load(data=data)
-    rows = record_store.run_coroutine(_module_rows(settings), "cannot list the modules")
+    rows = open_records.run_coroutine(_module_rows(settings), "cannot list the modules")
     if output.wants_json():
         names = ("name", "label", "installed", "declared", "is_on")
         output.print_result({"modules": [dict(zip(names, row, strict=True)) for row in rows]})
@@ -102,7 +102,7 @@ ModuleRow = tuple[str, str, str | None, str | None, bool]
 
 async def _module_rows(settings: Settings) -> list[ModuleRow]:
     registry = declared.found(declared.names(settings.modules))
-    async with record_store.TABLES.open_existing(settings) as database:
+    async with open_records.TABLES.open_existing(settings) as database:
         is_there = database is not None and await install.is_installed(database)
         versions = (await install.installed(database)).versions if database is not None and is_there else {}
     switched_on = {module.name: module for module in registry.modules}
@@ -122,7 +122,7 @@ def _module_row(name: str, had: str | None, module: declared.Module | None) -> M
 def show_plan(data: str | None) -> None:
     """Show what an upgrade of the tables would do, and what blocks the upgrade. Nothing is changed."""
     settings = configuration.load(data=data)
-    _show_plan(record_store.run_coroutine(_plan(settings), "cannot plan the upgrade"))
+    _show_plan(open_records.run_coroutine(_plan(settings), "cannot plan the upgrade"))
 
 
 @modules.command("apply")
@@ -137,15 +137,15 @@ def apply(*, destroy: bool, dry_run: bool, data: str | None) -> None:
     """
     settings = configuration.load(data=data)
     if dry_run:
-        plan = record_store.run_coroutine(_plan(settings), CANNOT_APPLY)
+        plan = open_records.run_coroutine(_plan(settings), CANNOT_APPLY)
         _show_plan(plan)
-        record_store.run_coroutine(_require_applicable(plan, destroy), CANNOT_APPLY)
+        open_records.run_coroutine(_require_applicable(plan, destroy), CANNOT_APPLY)
         return
     with lock.acquire(Path(settings.data), CANNOT_APPLY):
-        plan = record_store.run_coroutine(_plan(settings), CANNOT_APPLY)
+        plan = open_records.run_coroutine(_plan(settings), CANNOT_APPLY)
         if not output.wants_json():
             _show_plan(plan)
-        applied_plan = record_store.run_coroutine(_apply(settings, destroy), CANNOT_APPLY)
+        applied_plan = open_records.run_coroutine(_apply(settings, destroy), CANNOT_APPLY)
     if output.wants_json():
         output.print_result({"applied": applied_plan})
     elif applied_plan:
@@ -158,9 +158,9 @@ async def _require_applicable(plan: UpgradePlan, destroy: bool) -> None:
 
 async def _plan(settings: Settings) -> UpgradePlan:
     registry = declared.found(declared.names(settings.modules))
-    async with record_store.TABLES.open_existing(settings) as database:
+    async with open_records.TABLES.open_existing(settings) as database:
         if database is None:
-            return install.from_empty(registry, record_store.dialect_of(settings))
+            return install.from_empty(registry, open_records.dialect_of(settings))
         return await install.plan(database, registry)
 
 
@@ -168,7 +168,7 @@ async def _apply(settings: Settings, destroy: bool) -> list[str]:
     registry = declared.found(declared.names(settings.modules))
     await prepare_data_directory(settings)
     master = await asyncio.to_thread(master_key, settings)
-    async with record_store.TABLES.open(settings) as database:
+    async with open_records.TABLES.open(settings) as database:
         return [step.sentence for step in await install.upgrade(database, registry, master, destroy=destroy)]
 
 
@@ -196,7 +196,7 @@ def audit() -> None:
 def verify_audit(data: str | None) -> None:
     """Check the audit log from its first entry to its last. Exit code 1 if an entry was changed, added or removed."""
     settings = configuration.load(data=data)
-    report = record_store.run_coroutine(_verify_audit(settings), CANNOT_VERIFY)
+    report = open_records.run_coroutine(_verify_audit(settings), CANNOT_VERIFY)
     faults = [
         {"lane": fault.lane, "number": fault.number, "id": fault.id, "what": fault.what} for fault in report.faults
     ]
@@ -211,7 +211,7 @@ def verify_audit(data: str | None) -> None:
 
 
 async def _verify_audit(settings: Settings) -> ChainReport:
-    async with record_store.TABLES.open_existing(settings) as database:
+    async with open_records.TABLES.open_existing(settings) as database:
         if database is None or not await install.is_installed(database):
             remedy = "Name the data directory of a records service with --data."
             raise Failure(CANNOT_VERIFY, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)

@@ -12,7 +12,7 @@ import click
 
 from countersign.backup import atomic_files
 from countersign.cli import configuration, output
-from countersign.cli.admin import installation, lock, record_store
+from countersign.cli.admin import installation, lock, open_records
 from countersign.cli.admin.reset_owner import (
     FAILURE,
     PROGRESS,
@@ -151,7 +151,7 @@ def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> N
     settings = configuration.load(data=data)
     folder = Path(settings.data).absolute()
     require_bucket_name(blobs, settings.blobs_url)
-    contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=blobs is not None), FAILURE)
+    contents = open_records.run_coroutine(_contents(settings, folder, takes_bucket=blobs is not None), FAILURE)
     if contents.is_empty:
         _note_left(contents)
         output.print_result(
@@ -169,8 +169,8 @@ def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> N
     _confirm(contents, is_confirmed=yes)
     with lock.acquire(folder, FAILURE):
         # Other processes may have changed the directory, the database or the bucket while the confirmation was pending.
-        contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=contents.takes_bucket), FAILURE)
-        record_store.run_coroutine(_remove(settings, folder, contents), FAILURE)
+        contents = open_records.run_coroutine(_contents(settings, folder, takes_bucket=contents.takes_bucket), FAILURE)
+        open_records.run_coroutine(_remove(settings, folder, contents), FAILURE)
     output.print_result(
         {"removed": True, **contents.members}, f"Removed all of the installation in {_place_names(settings)}."
     )

@@ -22,7 +22,7 @@ from countersign.backup.restore import (
     require_engine,
 )
 from countersign.cli import configuration, output
-from countersign.cli.admin import installation, record_store, store
+from countersign.cli.admin import installation, open_records, open_store
 from countersign.cli.output import Exit, Failure
 from countersign.cli.passphrase import passphrase_option, read_passphrase
 from countersign.kernel import ids, installation_id
@@ -81,10 +81,10 @@ def restore(
     address, which must be empty.
     """
     settings = configuration.load(data=to)
-    path = record_store.run_coroutine(_select_archive(file, _parse_time(at)), FAILURE)
+    path = open_records.run_coroutine(_select_archive(file, _parse_time(at)), FAILURE)
     secret = read_passphrase(passphrase_file, FAILURE)
     options = RestoreOptions(Path(to).absolute(), settings, keep_sessions, keep_sending)
-    manifest = record_store.run_coroutine(_restore(path, secret, options), FAILURE)
+    manifest = open_records.run_coroutine(_restore(path, secret, options), FAILURE)
     value = {
         "data": to,
         "file": str(path),
@@ -231,7 +231,7 @@ def _finishing_steps(master: MasterKey, options: RestoreOptions, new_id: str) ->
 
     return {
         tables.schema: SchemaCompletion(tables.migrations, tables.own_tables, end)
-        for tables, end in ((store.TABLES, end_store), (record_store.TABLES, end_records))
+        for tables, end in ((open_store.TABLES, end_store), (open_records.TABLES, end_records))
     }
 
 

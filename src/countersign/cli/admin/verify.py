@@ -12,7 +12,7 @@ from countersign.backup import atomic_files, postgres_snapshot, sqlite_snapshot,
 from countersign.backup.archive import ArchiveReader
 from countersign.backup.table_checksum import TableChecksum
 from countersign.cli import configuration, output
-from countersign.cli.admin import installation, keys, record_store, records, store
+from countersign.cli.admin import installation, keys, open_records, open_store, records
 from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.cli.passphrase import passphrase_option, read_passphrase
@@ -84,12 +84,12 @@ def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data:
     settings = configuration.load(data=file or data)
     if installation.databases(settings) is None:
         remedy = "Name a backup, or the directory that is served."
-        raise store.missing_database(settings, FAILURE, remedy)
-    _verify_directory(settings, record_store.run_coroutine(_table_checksums(settings), FAILURE) if tables else {})
+        raise open_store.missing_database(settings, FAILURE, remedy)
+    _verify_directory(settings, open_records.run_coroutine(_table_checksums(settings), FAILURE) if tables else {})
 
 
 def _verify_archive(file: str, secret: str) -> None:
-    archive_reader, places = record_store.run_coroutine(_read_archive(file, secret), FAILURE)
+    archive_reader, places = open_records.run_coroutine(_read_archive(file, secret), FAILURE)
     damage_rows = [{"start": start, "stop": stop, "detail": detail} for start, stop, detail in places]
     manifest = None if archive_reader is None else archive_reader.manifest
     value: dict[str, object] = {"ok": not places, "file": file, "damage": damage_rows}
@@ -148,7 +148,7 @@ def _damaged_range(error: Damaged) -> DamagedRange:
 
 
 def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> None:
-    findings = record_store.run_coroutine(_check_directory(settings), FAILURE)
+    findings = open_records.run_coroutine(_check_directory(settings), FAILURE)
     is_whole = not any(finding.is_harm for finding in findings)
     lines = [f"{name}\t{table.rows}\t{table.sha256}" for name, table in tables.items()]
     lines += [f"{finding.place}: {finding.detail}" for finding in findings]
@@ -176,13 +176,13 @@ def _note_remedies(findings: list[Discrepancy]) -> None:
 async def _table_checksums(settings: Settings) -> dict[str, TableChecksum]:
     """Map the name of each table of both services to its checksum."""
     checksum_by_table: dict[str, TableChecksum] = {}
-    async with store.TABLES.open_existing(settings) as database:
+    async with open_store.TABLES.open_existing(settings) as database:
         if database is not None:
             checksum_by_table |= {
                 f"{lifespan.SCHEMA}.{checksum.table}": checksum
                 async for checksum in table_checksum.table_checksums(database)
             }
-    async with record_store.TABLES.open_existing(settings) as database:
+    async with open_records.TABLES.open_existing(settings) as database:
         if database is not None:
             checksum_by_table |= {
                 f"{app.SCHEMA}.{checksum.table}": checksum
@@ -252,11 +252,11 @@ async def _check_keys(settings: Settings) -> AsyncIterator[Discrepancy]:
 
 
 async def _check_blobs(settings: Settings) -> AsyncIterator[Discrepancy]:
-    if not await store.TABLES.exist(settings):
+    if not await open_store.TABLES.exist(settings):
         return
     report = installation.progress_reporter()
     checked_bytes = 0
-    async with store.TABLES.open(settings) as database:
+    async with open_store.TABLES.open(settings) as database:
         async for blob in blobs.verify(database, installation.blob_store(settings)):
             checked_bytes += blob.size
             report("reading files", checked_bytes)
@@ -265,7 +265,7 @@ async def _check_blobs(settings: Settings) -> AsyncIterator[Discrepancy]:
 
 
 async def _check_audit(settings: Settings) -> AsyncIterator[Discrepancy]:
-    async with record_store.TABLES.open_existing(settings) as database:
+    async with open_records.TABLES.open_existing(settings) as database:
         if database is None or not await install.is_installed(database):
             return
         master = await asyncio.to_thread(master_key, settings)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import click
 
 from countersign.cli import configuration, output
-from countersign.cli.admin import keys, record_store, store
+from countersign.cli.admin import keys, open_records, open_store
 from countersign.cli.options import data_option, parse_past_time
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock, safe_http_client
@@ -19,7 +19,7 @@ from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
 from countersign.records import app
 from countersign.records.approvals import changes as record_events
 from countersign.settings import Settings
-from countersign.store import events as store_events
+from countersign.store import webhook_events as store_events
 from countersign.store.auth import queries
 from countersign.store.context import Store
 
@@ -71,7 +71,7 @@ def _run(data: str | None, org: str | None, failure: str, work: Work[ResultT]) -
             problem = missing.code
             raise Failure(failure, why=reason, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
 
-    return record_store.run(data, failure, of_records) if org is None else store.run(data, failure, of_org)
+    return open_records.run(data, failure, of_records) if org is None else open_store.run(data, failure, of_org)
 
 
 @click.group()
@@ -273,7 +273,7 @@ def resume(data: str | None) -> None:
     """Resume webhooks and e-mails about plans of both services; `restore` pauses them."""
 
     settings = configuration.load(data=data)
-    resumed_services = record_store.run_coroutine(_resume(settings), CANNOT_RESUME)
+    resumed_services = open_records.run_coroutine(_resume(settings), CANNOT_RESUME)
     summary = f"Sending is resumed: {', '.join(resumed_services)}." if resumed_services else "Nothing was paused."
     output.print_result({"resumed": resumed_services}, summary)
 

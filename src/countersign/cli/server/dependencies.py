@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from countersign.backup.schema_validation import UnknownSchemaObjects
 from countersign.cli import output
 from countersign.cli.admin import databases, installation
-from countersign.cli.admin.store import Tables
+from countersign.cli.admin.open_store import Tables
 from countersign.declare import DeclarationError
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs

@@ -7,7 +7,7 @@ from countersign.cli.server.listen_address import ListenAddress
 from countersign.cli.server.service_runner import Service
 from countersign.kernel.http.server import ASGIApp
 from countersign.records import app, demo, demo_activity
-from countersign.records import health_checks as watching
+from countersign.records import management as watching
 from countersign.records.access import invitations as setup
 from countersign.settings import BadSetting, Settings
 from countersign.web import work_site

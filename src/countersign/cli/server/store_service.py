@@ -8,7 +8,7 @@ from countersign.cli.server.listen_address import ListenAddress
 from countersign.cli.server.service_runner import Service
 from countersign.kernel.http.server import ASGIApp
 from countersign.settings import BadSetting, Settings
-from countersign.store import app, demo, health_checks, lifespan
+from countersign.store import app, demo, lifespan, management
 from countersign.store.apidocs.health import DOCUMENT_LINKS
 from countersign.store.auth import people, queries, sessions
 from countersign.store.context import Store
@@ -105,5 +105,5 @@ SERVICE = Service(
     database=lambda store: store.database,
     prepare=prepare,
     application=application,
-    checks=health_checks.service_checks,
+    checks=management.service_checks,
 )

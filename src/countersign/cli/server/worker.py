@@ -10,7 +10,7 @@ from dataclasses import replace
 import click
 
 from countersign.cli import configuration
-from countersign.cli.admin import store
+from countersign.cli.admin import open_store
 from countersign.cli.server import lifecycle
 from countersign.kernel import telemetry
 from countersign.settings import Settings
@@ -58,7 +58,7 @@ def worker(data: str | None, processes: int | None) -> None:
             await stop_event.wait()
 
     with lifecycle.log_lifecycle(PART, settings, FAILURE):
-        store.run(data, FAILURE, work, upgrades=True)
+        open_store.run(data, FAILURE, work, upgrades=True)
 
 
 def background_workers(store: Store) -> AbstractAsyncContextManager[None]:

@@ -17,7 +17,7 @@ from countersign.kernel.webhooks import outbox
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decisions, step_storage
 from countersign.records.approvals.decisions import Agents
-from countersign.records.approvals.letter_queue import EmailLease, Letter, LetterQueue
+from countersign.records.approvals.email_queue import EmailLease, EmailQueue, Letter
 from countersign.records.approvals.rights import Decidable
 from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Engine, Run, actor_of
@@ -74,7 +74,7 @@ _RECIPIENT = """
 SELECT email, language FROM "user"
 WHERE id = $1 AND is_active = 1 AND email IS NOT NULL AND (letters IS NULL OR letters <> 'none')
 """
-QUEUE = LetterQueue(
+QUEUE = EmailQueue(
     lease="""
         UPDATE plan_letter
         SET lease = $1, lease_until = $2, tries = tries + 1

@@ -84,10 +84,12 @@ SECTION_OF: dict[str, str] = {
     "auth.oauth": "oauth",
     "auth.security_events": "agents",
     "auth": "identity",
+    "mcp_tools": "tools",
     "nlweb": "ask",
     "releases.artifacts": "builds",
-    "releases.delivery": "delivery",
+    "releases.draft_removal": "processing",
     "releases.processing": "processing",
+    "releases.update_delivery": "delivery",
     "releases": "publishing",
     "signing_keys": "signing",
 }

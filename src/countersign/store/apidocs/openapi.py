@@ -27,7 +27,7 @@ from countersign.store.apidocs.schemas import ADDITION, Document, Schemas
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.sessions import cookie_name
 from countersign.store.context import PREFIX, Store
-from countersign.store.events import EventType
+from countersign.store.webhook_events import EventType
 from countersign.store.webhooks import SUBJECTS, WebhookEvent
 
 FOLDER = "/openapi"

@@ -22,7 +22,7 @@ from countersign.store.auth.authentication import InsufficientScope, SandboxOnly
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.context import Store
 from countersign.store.jobs.job_types import JobCancelled, JobFailed
-from countersign.store.releases.processing.process import ArtifactDamaged
+from countersign.store.releases.processing.build_job import ArtifactDamaged
 
 EVERYWHERE: tuple[type[Refused], ...] = (
     InvalidRequest,

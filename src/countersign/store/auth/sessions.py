@@ -15,9 +15,10 @@ from countersign.kernel.http.rate_limit import RateLimited
 from countersign.kernel.http.request import Headers
 from countersign.kernel.security import passwords, secrets
 from countersign.store import scopes
-from countersign.store.auth import devices, queries, tokens
+from countersign.store.auth import queries, tokens
 from countersign.store.auth.authentication import unauthenticated
 from countersign.store.auth.schemas import TokenResponse
+from countersign.store.auth.user_agent import device_of
 from countersign.store.context import Store
 
 
@@ -164,7 +165,7 @@ async def start(transaction: Transaction, person_id: str, ttl_s: int, user_agent
     token = secrets.new_secret("css")
     now = clock.now()
     expires_at = clock.later(now, seconds=ttl_s)
-    device = devices.device_of(user_agent)
+    device = device_of(user_agent)
     await transaction.run(queries.INSERT_SESSION, secrets.digest(token), person_id, now, expires_at, *device)
     return token
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Row, Transaction
-from countersign.store import events
+from countersign.store import webhook_events
 from countersign.store.jobs.job_types import BACKGROUND
 
 Lane: TypeAlias = Literal["requested", "background"]
@@ -189,7 +189,7 @@ async def complete(transaction: Transaction, job: LeasedJob, result: str) -> Non
         LeaseLost: the lease is lost, or the job was cancelled.
     """
     _require(await transaction.run(COMPLETE, job.id, job.lease, result, clock.now()), job)
-    await events.job_ended(transaction, job.org_id, job.id)
+    await webhook_events.job_ended(transaction, job.org_id, job.id)
 
 
 async def fail(transaction: Transaction, job: LeasedJob, problem: str) -> None:
@@ -199,7 +199,7 @@ async def fail(transaction: Transaction, job: LeasedJob, problem: str) -> None:
         LeaseLost: another worker has the job.
     """
     _require(await transaction.run(FAIL, job.id, job.lease, problem, clock.now()), job)
-    await events.job_ended(transaction, job.org_id, job.id)
+    await webhook_events.job_ended(transaction, job.org_id, job.id)
 
 
 async def try_again(transaction: Transaction, job: LeasedJob, run_after: Instant) -> None:

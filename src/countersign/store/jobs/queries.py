@@ -8,7 +8,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.http.rate_limit import used_up
-from countersign.store import events
+from countersign.store import webhook_events
 from countersign.store.context import Store
 from countersign.store.jobs.job_types import BACKGROUND, REQUESTED, JobStatus, Status, TooManyJobs
 
@@ -143,7 +143,7 @@ async def cancel(transaction: Transaction, job_id: str, problem: str) -> bool:
     """End a queued job with this problem, or request a running job to stop. Return False if the job has ended."""
     ended_row = await transaction.fetch_one(CANCEL_WAITING, job_id, problem, clock.now())
     if ended_row is not None:
-        await events.job_ended(transaction, str(ended_row[0]), job_id)
+        await webhook_events.job_ended(transaction, str(ended_row[0]), job_id)
         return True
     return bool(await transaction.run(CANCEL_RUNNING, job_id))
 

@@ -9,7 +9,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import Refused, invalid_member
-from countersign.store import events
+from countersign.store import webhook_events
 from countersign.store.auth.organisations import SlugTaken
 from countersign.store.catalog import projection
 from countersign.store.catalog.schemas import Draft, Release
@@ -335,7 +335,7 @@ async def publish(transaction: Transaction, release: OwnedRelease) -> None:
     if await mark_published(transaction, release.id):
         if release.product.status == "draft":
             await transaction.run(SET_STATUS, release.product.id, "public", clock.now())
-        await events.release_published(transaction, release.product.org_id, release.product.id, release.version)
+        await webhook_events.release_published(transaction, release.product.org_id, release.product.id, release.version)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
@@ -384,7 +384,7 @@ async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> 
     if release.status == "draft":
         raise NotPublished("a draft cannot be yanked")
     if await mark_yanked(transaction, release.id, reason):
-        await events.release_yanked(transaction, release.product.org_id, release.product.id, release.version)
+        await webhook_events.release_yanked(transaction, release.product.org_id, release.product.id, release.version)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 

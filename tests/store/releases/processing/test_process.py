@@ -11,8 +11,8 @@ from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel.errors import Unavailable
 from countersign.store.releases.blobs import BlobRemoved
 from countersign.store.releases.processing import builds, sandboxed_process
+from countersign.store.releases.processing.build_job import ArtifactDamaged
 from countersign.store.releases.processing.builds import ArtifactGone
-from countersign.store.releases.processing.process import ArtifactDamaged
 from countersign.updates import chunks
 from countersign.updates.manifest import Manifest
 from countersign.updates.worker_protocol import IngestOrder

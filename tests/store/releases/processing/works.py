@@ -17,7 +17,7 @@ from countersign.kernel.clock import Instant
 from countersign.store.context import Store
 from countersign.store.jobs.job_types import AnyJobType, JobContext, Outcome
 from countersign.store.releases import blobs
-from countersign.store.releases.processing.process import TYPES
+from countersign.store.releases.processing.build_job import TYPES
 from tests.store.files import Shop, release
 
 BY_NAME: dict[str, AnyJobType] = {type_.name: type_ for type_ in TYPES}

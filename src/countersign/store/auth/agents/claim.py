@@ -17,7 +17,7 @@ from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http.rate_limit import RateLimited, used_up
 from countersign.kernel.mail.queue import Email
 from countersign.kernel.security import secrets
-from countersign.store import events, scopes
+from countersign.store import scopes, webhook_events
 from countersign.store.auth import queries
 from countersign.store.auth.agents import registrations, schemas
 from countersign.store.auth.agents.registrations import Registration
@@ -318,7 +318,7 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
         bound_registration = await registrations.delegated(transaction, registration.issuer, registration.subject)
         if bound_registration != person_id:
             raise AttemptOver("the provider's account was bound to another person by a concurrent request")
-    await events.agent_added(transaction, registration.id, registration.scopes, roles)
+    await webhook_events.agent_added(transaction, registration.id, registration.scopes, roles)
     await versions.bump(transaction, "identity")
     telemetry.logger("agents").info("claim confirmed", registration=registration.id)
 

@@ -8,7 +8,7 @@ import msgspec
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import InvalidRequest, Refused
-from countersign.store import events, scopes
+from countersign.store import scopes, webhook_events
 from countersign.store.auth import id_jag, people, queries
 from countersign.store.auth.agents import claim, registrations, schemas
 from countersign.store.auth.agents.claim import NewAttempt
@@ -314,7 +314,7 @@ async def _register_known(
         interval_s=store.settings.poll_interval_s,
     )
     roles = await queries.roles(transaction, person_id)
-    await events.agent_added(transaction, registration.id, registration.scopes, roles)
+    await webhook_events.agent_added(transaction, registration.id, registration.scopes, roles)
     _log("registration created", registration)
     return registration
 

@@ -37,7 +37,7 @@ class Letter(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LetterQueue:
+class EmailQueue:
     """A queue in a table, with its statements: `lease` leases the next e-mail, `delete` ends one, and `postpone` gives
     its lease back until later."""
 

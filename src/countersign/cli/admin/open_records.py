@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from countersign.cli import configuration
-from countersign.cli.admin import lock, store
-from countersign.cli.admin.store import Tables, prepare_data_directory
+from countersign.cli.admin import lock, open_store
+from countersign.cli.admin.open_store import Tables, prepare_data_directory
 from countersign.cli.output import Exit, Failure
 from countersign.declare import DeclarationError
 from countersign.declare.registry import Registry
@@ -60,7 +60,7 @@ def run(
         if not is_there:
             if validate_new is None:
                 remedy = "Pass --data with the directory that is served; `user create` and `serve` make a new one."
-                raise store.missing_database(settings, failure, remedy, " of the records service")
+                raise open_store.missing_database(settings, failure, remedy, " of the records service")
             validate_new(_registry(settings))
         elif validate_new is not None:
             await TABLES.wait_until_created(settings)
@@ -77,7 +77,7 @@ def run_coroutine(work: Coroutine[Any, Any, ResultT], failure: str) -> ResultT:
         Failure: the work was refused, or a setting or module cannot be used.
     """
     try:
-        return store.run_coroutine(work, failure)
+        return open_store.run_coroutine(work, failure)
     except DeclarationError as error:
         remedy = "Correct the module, or leave it out of COUNTERSIGN_MODULES."
         raise Failure(failure, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error

@@ -14,12 +14,12 @@ from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.mail.transports import Mail
 from countersign.kernel.webhooks import outbox
 from countersign.records.adopted.suspension import Suspensions
-from countersign.records.approvals.letter_queue import EmailLease, Letter, LetterQueue
+from countersign.records.approvals.email_queue import EmailLease, EmailQueue, Letter
 
 DELAY_S = 60.0
 """The delay of an e-mail, because a table that is changed in several steps may soon be as reviewed again."""
 MAX_NAMES = 20
-QUEUE = LetterQueue(
+QUEUE = EmailQueue(
     lease="""
         UPDATE suspension_letter
         SET lease = $1, lease_until = $2, tries = tries + 1
@@ -91,7 +91,7 @@ _GERMAN = LetterText(
 )
 
 
-class SuspensionLetters:
+class SuspensionEmails:
     """Notes the suspended models of one process, and sends the e-mails that are due."""
 
     def __init__(self, database: Database, mail: Mail, root_url: str, suspensions: Suspensions) -> None:
