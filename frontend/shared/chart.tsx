@@ -103,7 +103,7 @@ export function Chart({ title, days, series, kind, height = 220, format = number
     const index = kind === "bars" ? Math.floor((event.clientX - left_px - LEFT) / band) : Math.round(((event.clientX - left_px - LEFT) / inner) * lastIndex);
     setHoveredIndex(Math.min(lastIndex, Math.max(0, index)));
   };
-  const keyed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     const nextIndex = { ArrowRight: (hoveredIndex ?? -1) + 1, ArrowLeft: (hoveredIndex ?? days.length) - 1, Home: 0, End: lastIndex }[event.key];
     if (nextIndex !== undefined) {
       event.preventDefault();
@@ -131,7 +131,7 @@ export function Chart({ title, days, series, kind, height = 220, format = number
           onPointerMove={point}
           onPointerLeave={() => setHoveredIndex(null)}
           onBlur={() => setHoveredIndex(null)}
-          onKeyDown={keyed}
+          onKeyDown={handleKey}
           onClick={() => hoveredIndex !== null && onOpen?.(hoveredIndex)}
         >
           {marks.map((mark) => (

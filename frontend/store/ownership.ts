@@ -3,7 +3,7 @@ import { api, type Schemas } from "./api";
 import { me } from "./me";
 import { ownedIds, useOwnedState } from "./owned_and_followed";
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 const MOST_PAGES = 10;
 
 /** Whether the person may download the product; null until it is known. */
@@ -21,7 +21,7 @@ export async function* ownedProductIds(signal?: AbortSignal): AsyncGenerator<rea
   const aborted = signal ? { signal } : {};
   let cursor: string | undefined;
   for (let page = 0; page < MOST_PAGES; page += 1) {
-    const { value, headers } = await api.get("/api/v1/library", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, ...aborted });
+    const { value, headers } = await api.get("/api/v1/library", { query: { limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) }, ...aborted });
     yield value.map((product) => product.id);
     cursor = nextCursor(headers);
     if (!cursor) {

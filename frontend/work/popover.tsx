@@ -32,7 +32,7 @@ export function Popover({ isOpen, onClose, opener, label, children }: Props) {
       panel.current.style.translate = beyond > 0 ? `${-Math.min(beyond, left - MARGIN_PX)}px` : "";
     }
   }, [isOpen]);
-  const keyed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     if (event.key === "Escape" && isOpen && !event.defaultPrevented) {
       event.preventDefault();
       event.stopPropagation();
@@ -41,7 +41,7 @@ export function Popover({ isOpen, onClose, opener, label, children }: Props) {
     }
   };
   return (
-    <div class="popover" ref={box} onKeyDown={keyed}>
+    <div class="popover" ref={box} onKeyDown={handleKey}>
       {opener}
       {isOpen && (
         <div class="popover-panel" role="group" aria-label={label} ref={panel}>

@@ -22,7 +22,7 @@ export function Tabs({ label, tabs, chosen, onChoose }: Props) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   const shownTab = tabs.find((tab) => tab.name === chosen) ?? tabs[0];
-  const keyed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined || !shownTab) {
       return;
@@ -34,7 +34,7 @@ export function Tabs({ label, tabs, chosen, onChoose }: Props) {
   };
   return (
     <div>
-      <div class="tab-list" role="tablist" aria-label={label} ref={list} onKeyDown={keyed}>
+      <div class="tab-list" role="tablist" aria-label={label} ref={list} onKeyDown={handleKey}>
         {tabs.map((tab) => (
           <button
             key={tab.name}

@@ -76,7 +76,7 @@ interface ChipProps {
 }
 
 function Chip({ text, name, items, onDrop }: ChipProps) {
-  const keyed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     const isInMenu = (event.target as Element).matches("[role=menuitem]");
     if (!isInMenu && (event.key === "Delete" || event.key === "Backspace")) {
       event.preventDefault();
@@ -84,7 +84,7 @@ function Chip({ text, name, items, onDrop }: ChipProps) {
     }
   };
   return (
-    <li class="token" onKeyDown={keyed}>
+    <li class="token" onKeyDown={handleKey}>
       {items.length ? <Menu tight label={text} items={items} /> : <span class="token-words">{text}</span>}
       <button type="button" class="token-drop" onClick={onDrop} aria-label={t("drop", { condition: name })}>
         <span aria-hidden="true">×</span>

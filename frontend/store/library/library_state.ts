@@ -11,7 +11,7 @@ import { nextCursor } from "../ownership";
 type OwnedProduct = Schemas["Owned"];
 type Collection = Schemas["Collection"];
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 /** The library, newest first; null until its first page is loaded. */
 export const library = signal<readonly OwnedProduct[] | null>(null);
@@ -32,7 +32,7 @@ export async function loadLibrary(abort: AbortSignal): Promise<void> {
   let loadedProducts: OwnedProduct[] = [];
   let cursor: string | undefined;
   do {
-    const query = { limit: PAGE, ...(cursor ? { cursor } : {}) };
+    const query = { limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
     const [page, lists] = await Promise.all([api.get("/api/v1/library", { query, signal: abort }), collectionsRequest]);
     loadedProducts = [...loadedProducts, ...page.value];
     collections.value = lists.value.items;
@@ -72,7 +72,7 @@ export async function loadNote({ id }: OwnedProduct): Promise<string | undefined
   let cursor: string | undefined;
   do {
     // A search by title does not find a title without a letter or digit.
-    const page = await api.get("/api/v1/library", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) } });
+    const page = await api.get("/api/v1/library", { query: { limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) } });
     const product = page.value.find((owned) => owned.id === id);
     if (product) {
       return product.note ?? "";

@@ -157,7 +157,7 @@ export function Ask() {
       {now.conditions.length > 0 && <Chips conditions={now.conditions} titles={titles(now.answer)} onChange={change} />}
       <div class={isComing && now.answer ? "stack is-stale" : "stack"} role="group" aria-label={t("answer")} aria-busy={isComing} tabIndex={-1} ref={focus}>
         {isSlow && !now.answer && <Loading />}
-        {now.state === "stopped" && <Stopped onAgain={restart} />}
+        {now.state === "stopped" && <StoppedNotice onAgain={restart} />}
         {now.state instanceof Problem && <FailureNotice problem={now.state} onRetry={restart} />}
         {isThere && now.answer && (
           <>
@@ -235,7 +235,7 @@ function Thread({ before, hasAnswer, onOver }: { before: string; hasAnswer: bool
   );
 }
 
-function Stopped({ onAgain }: { onAgain: () => void }) {
+function StoppedNotice({ onAgain }: { onAgain: () => void }) {
   return (
     <div class="answer row">
       <Chip>{t("status.stopped")}</Chip>

@@ -20,14 +20,14 @@ import { CardBones } from "../skeleton";
 
 const t = translator("store");
 
-const PAGE = 24;
+const PAGE_SIZE = 24;
 const VIEW = "countersign-browse";
 
 type Products = Schemas["ProductList"];
 
 function asked() {
   const facetValues = FACETS.map((name) => [name, query.value.get(name) || undefined]);
-  return { limit: PAGE, facets: COUNTED_FACETS, ...Object.fromEntries(facetValues) };
+  return { limit: PAGE_SIZE, facets: COUNTED_FACETS, ...Object.fromEntries(facetValues) };
 }
 
 export function Browse() {
@@ -69,7 +69,7 @@ export function Browse() {
         </div>
         {firstRequest.state === "failed" && <FailureNotice problem={firstRequest.problem} onRetry={firstRequest.reload} />}
         {firstRequest.state === "loading" && <CardBones />}
-        {firstRequest.state === "loaded" && <Listed key={JSON.stringify(firstRequest.value.about)} first={firstRequest.value.page} about={firstRequest.value.about} />}
+        {firstRequest.state === "loaded" && <ProductPages key={JSON.stringify(firstRequest.value.about)} first={firstRequest.value.page} about={firstRequest.value.about} />}
       </div>
       <Dialog
         title={t("filters")}
@@ -135,7 +135,7 @@ function view(): "grid" | "list" {
   return (query.value.get("view") ?? localStorage.getItem(VIEW)) === "list" ? "list" : "grid";
 }
 
-function Listed({ first, about }: { first: Products; about: object }) {
+function ProductPages({ first, about }: { first: Products; about: object }) {
   const [more, setMore] = useState<Products[]>([]);
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -181,7 +181,7 @@ function Listed({ first, about }: { first: Products; about: object }) {
       <div class="list-end">
         {cursor && !problem && (
           <Button busy={isBusy} onClick={loadNext}>
-            {t("more", { n: Math.min(PAGE, (first.total ?? Infinity) - items.length) })}
+            {t("more", { n: Math.min(PAGE_SIZE, (first.total ?? Infinity) - items.length) })}
           </Button>
         )}
         {first.total !== undefined && <p class="quiet">{t("shown", { n: number(items.length), all: number(first.total) })}</p>}

@@ -39,13 +39,13 @@ export function Following() {
     <div class="wrap">
       <Heading title={t("following")} />
       <RequireSignIn>
-        <Shown />
+        <NewsFeed />
       </RequireSignIn>
     </div>
   );
 }
 
-function Shown() {
+function NewsFeed() {
   const followsRequest = useRequest(read, []);
   const [ended, setEnded] = useState<ReadonlySet<string>>(new Set());
   return (

@@ -42,12 +42,12 @@ export function Home() {
       </div>
       {homeRequest.state === "failed" && <FailureNotice problem={homeRequest.problem} onRetry={homeRequest.reload} />}
       {homeRequest.state === "loading" && <HomeBones />}
-      {homeRequest.state === "loaded" && <Shown home={homeRequest.value} />}
+      {homeRequest.state === "loaded" && <HomeContent home={homeRequest.value} />}
     </div>
   );
 }
 
-function Shown({ home }: { home: Schemas["Home"] }) {
+function HomeContent({ home }: { home: Schemas["Home"] }) {
   const shelves = Object.fromEntries(home.shelves.map((shelf) => [shelf.id, shelf]));
   const all = (id: string) => `/browse?${shelves[id]?.query ?? ""}`;
   const platformRequest = useRequest(

@@ -38,7 +38,7 @@ export function Library() {
   return (
     <div class="wrap">
       {me.value ? (
-        <Shown />
+        <LibraryContent />
       ) : (
         <>
           <Heading title={t("library")}>
@@ -51,7 +51,7 @@ export function Library() {
   );
 }
 
-function Shown() {
+function LibraryContent() {
   const { problem, reload } = useLibrary();
   const owned = library.value;
   const [words, setWords] = useState(query.value.get("q") ?? "");

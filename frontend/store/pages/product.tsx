@@ -50,12 +50,12 @@ export function Product({ slug }: { slug: string }) {
     <div class="wrap">
       {productRequest.state === "failed" && <Heading title={slug} />}
       {productRequest.state === "loading" && <h1 class="hidden-text">{slug}</h1>}
-      <RequestResult request={productRequest}>{(value) => <Shown {...value} />}</RequestResult>
+      <RequestResult request={productRequest}>{(value) => <ProductContent {...value} />}</RequestResult>
     </div>
   );
 }
 
-function Shown({ product, releases }: { product: Detail; releases: Release[] }) {
+function ProductContent({ product, releases }: { product: Detail; releases: Release[] }) {
   const published = releases.filter((release) => release.status !== "draft");
   const channels = CHANNELS.filter((channel) => published.some((release) => release.channel === channel));
   const channel = query.value.get("channel") ?? channels[0] ?? "";

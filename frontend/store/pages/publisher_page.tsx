@@ -21,7 +21,7 @@ type Publisher = Schemas["Publisher"];
 type Products = Schemas["ProductList"];
 type Item = Products["items"][number];
 
-const PAGE = 60;
+const PAGE_SIZE = 60;
 const MAX_IN_BANNER = 5;
 const MAX_COLUMNS = 5;
 const FIRST = "-updated_at";
@@ -34,7 +34,7 @@ export function PublisherPage({ slug }: { slug: string }) {
     async (signal) => {
       const [publisher, products] = await Promise.all([
         api.get("/api/v1/publishers/{slug}", { values: { slug }, signal }),
-        api.get("/api/v1/products", { query: { limit: PAGE, facets: "kind", org: slug, sort }, signal }),
+        api.get("/api/v1/products", { query: { limit: PAGE_SIZE, facets: "kind", org: slug, sort }, signal }),
       ]);
       return { publisher: publisher.value, products: products.value };
     },
@@ -63,12 +63,12 @@ export function PublisherPage({ slug }: { slug: string }) {
           <CardBones count={10} />
         </>
       )}
-      {publisherRequest.state === "loaded" && <Shown {...publisherRequest.value} sort={sort} />}
+      {publisherRequest.state === "loaded" && <PublisherContent {...publisherRequest.value} sort={sort} />}
     </div>
   );
 }
 
-function Shown({ publisher, products, sort }: { publisher: Publisher; products: Products; sort: (typeof ORDERS)[number] }) {
+function PublisherContent({ publisher, products, sort }: { publisher: Publisher; products: Products; sort: (typeof ORDERS)[number] }) {
   const newest = [...products.items].sort((a, b) => (b.latest?.published_at ?? "").localeCompare(a.latest?.published_at ?? ""));
   return (
     <div class="publisher-page">
@@ -112,7 +112,7 @@ function Shown({ publisher, products, sort }: { publisher: Publisher; products: 
         chosen={query.value.get("tab") ?? "products"}
         onChoose={(tab) => setQuery({ tab: tab === "products" ? "" : tab })}
         tabs={[
-          { name: "products", label: t("products"), count: publisher.product_count, content: () => <Listed products={products} sort={sort} /> },
+          { name: "products", label: t("products"), count: publisher.product_count, content: () => <PublisherProducts products={products} sort={sort} /> },
           {
             name: "releases",
             label: t("releases"),
@@ -170,7 +170,7 @@ function Figure({ name, value }: { name: string; value: ComponentChildren }) {
   );
 }
 
-function Listed({ products, sort }: { products: Products; sort: string }) {
+function PublisherProducts({ products, sort }: { products: Products; sort: string }) {
   const kind = query.value.get("kind") ?? "";
   const kinds = KINDS.filter((kind) => products.items.some((item) => item.kind === kind));
   const shownProducts = products.items.filter((item) => !kind || item.kind === kind);

@@ -33,7 +33,7 @@ interface Try {
   had: ReadonlySet<string>;
 }
 
-const MOST = 200;
+const MAX_CODES = 200;
 /** The key under which this tab stores codes until they are redeemed: from a link (#code=…, as in a QR code) or typed. They
  *  survive a reload and the next sign-in. */
 const CODE_KEY = "countersign-code";
@@ -88,7 +88,7 @@ function Box() {
       return;
     }
     setBusy(true);
-    let newLines: Line[] = codes.slice(0, MOST).map((code) => ({ code, state: "waiting", products: [] }));
+    let newLines: Line[] = codes.slice(0, MAX_CODES).map((code) => ({ code, state: "waiting", products: [] }));
     setLines(newLines);
     const had = newLines.every((entry) => tries.current.has(entry.code)) ? new Set<string>() : await library();
     for (const [place, { code }] of newLines.entries()) {
@@ -135,11 +135,11 @@ function Box() {
         <div class="row">
           <Button type="submit" variant="strong" size="large" busy={isBusy}>
             <Icon name="ticket" />
-            {codes.length > 1 ? plural(Math.min(MOST, codes.length), t("redeem"), t("redeem.many")) : t("redeem.do")}
+            {codes.length > 1 ? plural(Math.min(MAX_CODES, codes.length), t("redeem"), t("redeem.many")) : t("redeem.do")}
           </Button>
           {codes[0] && <Curl method="POST" path="/api/v1/redeem" body={{ code: codes[0] }} />}
         </div>
-        {codes.length > MOST && <p class="notice">{t("redeem.most", { n: MOST })}</p>}
+        {codes.length > MAX_CODES && <p class="notice">{t("redeem.most", { n: MAX_CODES })}</p>}
       </form>
       <div aria-live="polite">
         {lines.length > 0 && (

@@ -35,7 +35,7 @@ export function AboutBuild({ product, offer, known }: Props) {
     <section aria-labelledby="build">
       <h2 id="build">{t("build")}</h2>
       <ul class="build" aria-busy={known === null}>
-        {known && <Signed product={product} channel={channel} known={known} />}
+        {known && <SignatureSentence product={product} channel={channel} known={known} />}
         {file?.sha256 && <Checksum file={file} sha256={file.sha256} />}
         {known?.signed && <Updates release={release} file={file} />}
         {known && <Components product={product} version={version} file={file} count={known.components} />}
@@ -52,7 +52,7 @@ export function AboutBuild({ product, offer, known }: Props) {
   );
 }
 
-function Signed({ product, channel, known: { signed } }: { product: Detail; channel: string; known: BuildFacts }) {
+function SignatureSentence({ product, channel, known: { signed } }: { product: Detail; channel: string; known: BuildFacts }) {
   if (!signed) {
     return null;
   }

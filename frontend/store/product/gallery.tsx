@@ -36,7 +36,7 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
     setAt((place + shownMedia.length) % shownMedia.length);
     setPlaying(false);
   };
-  const keyed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by !== undefined && !(event.target instanceof HTMLVideoElement)) {
       event.preventDefault();
@@ -44,7 +44,7 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
     }
   };
   return (
-    <section class="gallery" aria-label={t("media")} onKeyDown={keyed}>
+    <section class="gallery" aria-label={t("media")} onKeyDown={handleKey}>
       <div class="stage">
         {currentMedia.kind !== "video" ? (
           <button type="button" class="picture" onClick={() => setFull(true)} aria-label={t("media.show", { alt: currentMedia.alt })}>

@@ -6,7 +6,7 @@ import { Shelf } from "../shelf";
 
 const t = translator("store");
 
-const MOST = 8;
+const MAX_PRODUCTS = 8;
 
 export function MoreLikeThis({ product }: { product: Schemas["ProductDetail"] }) {
   const { kind, tags } = product;
@@ -14,11 +14,11 @@ export function MoreLikeThis({ product }: { product: Schemas["ProductDetail"] })
   const productsRequest = useRequest(
     async (signal) => {
       const search = async (filter: object) =>
-        (await api.get("/api/v1/products", { query: { kind, sort: "-downloads_7d", limit: MOST, ...filter }, signal })).value.items;
+        (await api.get("/api/v1/products", { query: { kind, sort: "-downloads_7d", limit: MAX_PRODUCTS, ...filter }, signal })).value.items;
       const sameTag = tag ? await search({ tag }) : [];
-      const sameKind = sameTag.length < MOST ? await search({}) : [];
+      const sameKind = sameTag.length < MAX_PRODUCTS ? await search({}) : [];
       const all = [...sameTag, ...sameKind].filter((candidate) => candidate.id !== product.id);
-      return all.filter((candidate, place) => all.findIndex(({ id }) => id === candidate.id) === place).slice(0, MOST);
+      return all.filter((candidate, place) => all.findIndex(({ id }) => id === candidate.id) === place).slice(0, MAX_PRODUCTS);
     },
     [product.id],
   );

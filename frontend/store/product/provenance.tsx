@@ -28,12 +28,12 @@ export function Provenance({ product, channel }: Props) {
   return (
     <details class="disclosure" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{t("signed")}</summary>
-      {isOpen && <Signed product={product} channel={channel} />}
+      {isOpen && <Signature product={product} channel={channel} />}
     </details>
   );
 }
 
-function Signed({ product, channel }: Props) {
+function Signature({ product, channel }: Props) {
   const values = { id: product.id, channel };
   const channelRequest = useRequest(
     async (signal) => (await api.get("/api/v1/products/{id}/channels/{channel}", { values, signal })).value,

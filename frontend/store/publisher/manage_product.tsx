@@ -36,7 +36,7 @@ export function ManageProduct({ slug }: { slug: string }) {
         )}
       </Heading>
       <RequirePublisher org={request.state === "loaded" ? request.value.product.org : undefined}>
-        <RequestResult request={request}>{(value) => <Tabbed {...value} reload={request.reload} />}</RequestResult>
+        <RequestResult request={request}>{(value) => <ProductTabs {...value} reload={request.reload} />}</RequestResult>
       </RequirePublisher>
     </>
   );
@@ -44,7 +44,7 @@ export function ManageProduct({ slug }: { slug: string }) {
   return <ProductArea org={org}>{page}</ProductArea>;
 }
 
-function Tabbed({ product, etag, reload }: ProductState & { reload: () => void }) {
+function ProductTabs({ product, etag, reload }: ProductState & { reload: () => void }) {
   return (
     <Tabs
       label={product.title}

@@ -21,7 +21,7 @@ interface Page {
   next: string | null;
 }
 
-const PAGE = 40;
+const PAGE_SIZE = 40;
 
 export function Products({ org }: { org: string }) {
   const firstPage = useRequest((signal) => fetchPage(org, null, signal), [org]);
@@ -102,7 +102,7 @@ function NewestVersion({ product }: { product: Detail }) {
 /** Load a page of products with details. Lists do not contain the state, so the details are loaded in one batch. */
 async function fetchPage(org: string, cursor: string | null, signal?: AbortSignal): Promise<Page> {
   const aborted = signal ? { signal } : {};
-  const query = { org, limit: PAGE, ...(cursor ? { cursor } : {}) };
+  const query = { org, limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) };
   const { items, next_cursor } = (await api.get("/api/v1/products", { query, ...aborted })).value;
   if (!items.length) {
     return { items: [], next: null };

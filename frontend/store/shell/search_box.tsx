@@ -96,7 +96,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   };
   const choices = suggestions?.choices ?? [];
   const allResultsAddress = `/browse?q=${encodeURIComponent(text)}`;
-  const keyed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && choices.length) {
       event.preventDefault();
@@ -145,7 +145,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
           setFocus(true);
           setSearchText(event.currentTarget.value);
         }}
-        onKeyDown={keyed}
+        onKeyDown={handleKey}
       />
       <kbd aria-hidden="true">/</kbd>
       <div class="search-panel" id={listId} role="listbox" aria-label={t("search.found")} hidden={!isShown}>

@@ -21,7 +21,7 @@ export interface Call {
   href: string | null;
 }
 
-const MOST = 500;
+const MAX_CALLS = 500;
 
 /** Whether this person may read the audit log with its tokens. */
 export function canReadAudit(meta: Meta): boolean {
@@ -64,12 +64,12 @@ function ofPlan(plan: Plan): Call {
 
 async function entriesOf(tokens: readonly string[], signal: AbortSignal): Promise<Entry[]> {
   const filter = [{ field: "agent_token", op: "in", value: tokens }];
-  return (await run<Entry[]>("audit_entry", "list", { filter, order: [{ field: "at", dir: "desc" }], limit: MOST }, signal)).value;
+  return (await run<Entry[]>("audit_entry", "list", { filter, order: [{ field: "at", dir: "desc" }], limit: MAX_CALLS }, signal)).value;
 }
 
 async function plansOf(tokens: readonly string[], signal: AbortSignal): Promise<Plan[]> {
   const filter = [{ field: "agent_token", op: "in", value: tokens }];
-  return (await run<Plan[]>("plan", "list", { filter, order: [{ field: "proposed_at", dir: "desc" }], limit: MOST }, signal)).value;
+  return (await run<Plan[]>("plan", "list", { filter, order: [{ field: "proposed_at", dir: "desc" }], limit: MAX_CALLS }, signal)).value;
 }
 
 export interface AgentHistory {
@@ -79,12 +79,12 @@ export interface AgentHistory {
   cursor: number;
 }
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 const MOST_CALLS = 1000;
 
 /** The calls after the cursor, or the newest calls if there is no cursor yet. */
 async function newCalls(token: AgentToken, history: AgentHistory | null, signal: AbortSignal) {
-  const input = { id: token.id, after: history?.cursor ?? 0, limit: PAGE };
+  const input = { id: token.id, after: history?.cursor ?? 0, limit: PAGE_SIZE };
   const { calls, cursor } = (await run<{ calls: LoggedCall[]; cursor: number }>("agent_token", "calls", input, signal)).value;
   return { calls: [...calls.map(ofLogged), ...(history?.calls ?? [])].slice(0, MOST_CALLS), cursor };
 }

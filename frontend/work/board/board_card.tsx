@@ -31,7 +31,7 @@ export function BoardCard({ meta, model, field, row, states, onMove, onDrag }: P
   const amount = filledFields.find((filledField) => filledField.kind === "money");
   const person = filledFields.find((filledField) => filledField.ref === "user");
   const facts = filledFields.filter((filledField) => filledField !== amount && filledField !== person && ["date", "ref", "text"].includes(filledField.kind)).slice(0, FACTS);
-  const keyed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     if (event.key.toLowerCase() === "m" && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
       card.current?.querySelector<HTMLElement>(".menu > button")?.click();
@@ -42,7 +42,7 @@ export function BoardCard({ meta, model, field, row, states, onMove, onDrag }: P
       ref={card}
       class="board-card"
       draggable={states.length > 0}
-      onKeyDown={keyed}
+      onKeyDown={handleKey}
       onDragStart={(event) => (event.dataTransfer?.setData("text/plain", row.id), onDrag(states))}
       onDragEnd={() => onDrag(null)}
     >

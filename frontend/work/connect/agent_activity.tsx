@@ -20,12 +20,12 @@ export function AgentActivity({ meta, token }: { meta: Meta; token: Row }) {
     <section class="stack" aria-labelledby="calls">
       <h2 id="calls">{t(canRead ? "calls" : "calls.plans")}</h2>
       <p class="quiet">{t(canRead ? "calls.text" : "calls.plans.text")}</p>
-      {canRead ? <Audited meta={meta} token={token} /> : <ProposedBy token={token} />}
+      {canRead ? <AuditEntries meta={meta} token={token} /> : <ProposedBy token={token} />}
     </section>
   );
 }
 
-function Audited({ meta, token }: { meta: Meta; token: Row }) {
+function AuditEntries({ meta, token }: { meta: Meta; token: Row }) {
   const input = { filter: [{ field: "agent_token", op: "eq", value: token.id }], order: [{ field: "at", dir: "desc" }], limit: MAX_SHOWN };
   const entryRequest = useRequest((signal) => run<Entry[]>("audit_entry", "list", input, signal), [token.id]);
   const record = (entry: Entry) => {

@@ -127,7 +127,7 @@ function Line({ meta, event, now_ms }: { meta: Meta; event: Event; now_ms: numbe
           ) : (
             <b>{person}</b>
           )}{" "}
-          <Deed meta={meta} event={event} />{" "}
+          <ActivityLine meta={meta} event={event} />{" "}
           <time dateTime={at}>{relativePast(at, now_ms)}</time>
         </p>
         {change && field && (
@@ -148,7 +148,7 @@ function Line({ meta, event, now_ms }: { meta: Meta; event: Event; now_ms: numbe
 }
 
 /** An event in words: created, changed, deleted, moved to a state, or the name of the command; and its record. */
-function Deed({ meta, event }: { meta: Meta; event: Event }) {
+function ActivityLine({ meta, event }: { meta: Meta; event: Event }) {
   const title = <Title meta={meta} event={event} />;
   const model = modelOf(meta, event.model);
   const [, verb = ""] = event.command.split(".");

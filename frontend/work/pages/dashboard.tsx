@@ -71,7 +71,7 @@ export function Dashboard({ meta }: { meta: Meta }) {
       {dashboardId && !savedDashboard ? (
         <RequestResult request={dashboardsRequest}>{() => <Empty icon="layout-dashboard" title={t("missing")} />}</RequestResult>
       ) : savedDashboard && isEdited ? (
-        <Edited key={savedDashboard.id} {...{ meta, period }} board={savedDashboard} onChanged={dashboardsRequest.reload} />
+        <DashboardEditor key={savedDashboard.id} {...{ meta, period }} board={savedDashboard} onChanged={dashboardsRequest.reload} />
       ) : savedDashboard ? (
         <DashboardTiles key={savedDashboard.id + savedDashboard.revision} {...{ meta, period }} tiles={savedDashboard.tiles} />
       ) : board ? (
@@ -159,7 +159,7 @@ function DashboardTiles({ meta, tiles, period, onChange }: ShownProps) {
   return tiles.length === 0 ? <Empty icon="layout-dashboard" title={t("no.tiles")} /> : <TileGrid {...{ meta, tiles, period, filterOf, onChange }} />;
 }
 
-function Edited({ meta, board, period, onChanged }: { meta: Meta; board: SavedDashboard; period: Period; onChanged: () => void }) {
+function DashboardEditor({ meta, board, period, onChanged }: { meta: Meta; board: SavedDashboard; period: Period; onChanged: () => void }) {
   const [draft, setDraft] = useState<DashboardChange>(board);
   const [isBusy, setBusy] = useState(false);
   const leave = (changes: Record<string, string>) => {

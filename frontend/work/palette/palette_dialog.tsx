@@ -39,7 +39,7 @@ export function PaletteDialog({ meta }: { meta: Meta }) {
       setTimeout(offer.run, 0);
     }
   };
-  const keyed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     const nextIndex = { ArrowDown: activeIndex + 1, ArrowUp: activeIndex - 1 }[event.key];
     if (nextIndex !== undefined) {
       event.preventDefault();
@@ -67,7 +67,7 @@ export function PaletteDialog({ meta }: { meta: Meta }) {
         aria-activedescendant={shownEntries.length ? `palette-${activeIndex}` : undefined}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={keyed}
+        onKeyDown={handleKey}
       />
       <ul class="palette-list" role="listbox" id="palette-list" aria-label={t("results")}>
         {shownEntries.map((offer, index) => (
