@@ -54,7 +54,7 @@ def _registry(*, deletable: frozenset[str] = frozenset({"country", "customer", "
 
 def _prepared(cluster: Cluster, url: str) -> str:
     """Create the shop with a role that may write and delete its rows."""
-    theirs = make_postgres(cluster, url)
+    role_url = make_postgres(cluster, url)
     name = url.rpartition("/")[2]
     role = f"reader_{name}"
     with psycopg.connect(url, autocommit=True) as connection:
@@ -62,7 +62,7 @@ def _prepared(cluster: Cluster, url: str) -> str:
         connection.execute(f"GRANT CREATE ON DATABASE {name} TO {role}".encode())
         connection.execute(f"GRANT INSERT ({COLUMNS}), UPDATE ({COLUMNS}), DELETE ON customer TO {role}".encode())
         connection.execute(f'GRANT INSERT, UPDATE, DELETE ON country, "Orders", line TO {role}'.encode())
-    return theirs
+    return role_url
 
 
 @pytest.fixture

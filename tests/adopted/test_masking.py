@@ -62,14 +62,14 @@ async def test_equal_values_have_equal_tokens_in_one_domain_and_different_tokens
     scout, other = [await shop.inside.agent(label, *MASKED) for label in ("scout", "other")]
 
     ada, bob, zoe = await shop.inside.value(scout, "customer", "list")
-    again = await shop.inside.value(scout, "customer", "list")
+    customers_of_scout = await shop.inside.value(scout, "customer", "list")
     seen_by_other = await shop.inside.value(other, "customer", "list")
 
     assert ada["email"] == zoe["email"] != bob["email"]
     assert ada["note"] != zoe["note"]
-    assert again == [ada, bob, zoe]
+    assert customers_of_scout == [ada, bob, zoe]
     assert {each["email"] for each in seen_by_other}.isdisjoint({ada["email"], bob["email"]})
-    assert [each["revision"] for each in seen_by_other] != [each["revision"] for each in again]
+    assert [each["revision"] for each in seen_by_other] != [each["revision"] for each in customers_of_scout]
 
 
 async def test_equal_values_of_fields_that_are_not_linked_have_different_tokens(shop: Shop) -> None:

@@ -117,12 +117,12 @@ def test_a_person_changes_a_row_of_the_database_that_also_has_our_tables(
         record = client.post("/api/customer/list", json={"limit": 1}, headers=person).json()["value"][0]
         body = {"id": record["id"], "revision": record["revision"], "active": False}
         changed = client.post("/api/customer/update", json=body, headers=person)
-        again = client.post("/api/customer/update", json=body, headers=person)
+        second_response = client.post("/api/customer/update", json=body, headers=person)
         condition = {"field": "command", "op": "eq", "value": "customer.update"}
         audit = client.post("/api/audit_entry/list", json={"filter": [condition]}, headers=person).json()["value"]
 
     assert (changed.status_code, changed.json()["value"]["active"]) == (200, False)
-    assert (again.status_code, again.json()) == (400, {"error": "record has changed"})
+    assert (second_response.status_code, second_response.json()) == (400, {"error": "record has changed"})
     assert [(each["model"], each["record_id"]) for each in audit] == [("customer", record["id"])]
     with psycopg.connect(postgres_url) as connection:
         rows = connection.execute("SELECT activebool FROM customer WHERE customer_id = 1").fetchall()

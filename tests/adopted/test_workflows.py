@@ -82,11 +82,11 @@ async def test_an_action_changes_the_column_of_an_enum(shop: Shop) -> None:
     order = await _first(shop, root, "order")
 
     held = await shop.inside.value(root, "order", "hold", id=order["id"], revision=order["revision"])
-    again = await _refusal(shop, root, "order", "hold", id=order["id"])
+    second_refusal = await _refusal(shop, root, "order", "hold", id=order["id"])
 
     assert held["state"] == "on_hold"
     assert _states(shop)[0] == "on hold"
-    assert again == "order.hold is not allowed in this state: state is on_hold"
+    assert second_refusal == "order.hold is not allowed in this state: state is on_hold"
     (entry,) = await shop.inside.value(root, "order", "history", id=order["id"])
     assert (entry["command"], entry["changes"]) == ("order.hold", {"state": ["new", "on_hold"]})
 

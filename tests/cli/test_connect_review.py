@@ -112,26 +112,26 @@ def typed(
     """Run the command on a terminal where a person types each answer after a question, and ends the input after the
     last one. Return what the terminal shows. `early` is typed before the first question, and `meanwhile` is called
     before each answer."""
-    ours, theirs = pty.openpty()
+    test_end, child_end = pty.openpty()
     command = [*COMMAND, *arguments]
     with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(**home), cwd=folder
+        command, stdin=child_end, stdout=child_end, stderr=child_end, env=environment(**home), cwd=folder
     ) as process:
-        os.close(theirs)
-        os.write(ours, early.encode())
+        os.close(child_end)
+        os.write(test_end, early.encode())
         shown, unseen = b"", b""
         try:
-            while part := os.read(ours, 4096):
+            while part := os.read(test_end, 4096):
                 shown += part
                 unseen += part
                 if QUESTION.search(unseen):
                     meanwhile()
-                    os.write(ours, (answers.pop(0) if answers else "\x04").encode())
+                    os.write(test_end, (answers.pop(0) if answers else "\x04").encode())
                     unseen = b""
         except OSError:
             # Linux reports the end of the terminal as an error.
             process.wait()
-        os.close(ours)
+        os.close(test_end)
     return shown.decode()
 
 

@@ -62,9 +62,9 @@ def test_the_role_reads_the_columns_of_the_file_and_nothing_else(
 ) -> None:
     url = schema_url("shop")
     module_draft = drafted(url, "shop")
-    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
+    role_url = granted(postgres_cluster, url, module_draft, role_of(url))
 
-    with psycopg.connect(theirs, autocommit=True) as connection:
+    with psycopg.connect(role_url, autocommit=True) as connection:
         connection.execute("SELECT customer_id, store_id, email FROM customer")
         connection.execute("SET default_transaction_read_only = off")
         for refused in (
@@ -86,13 +86,13 @@ def test_the_sql_can_be_run_again_and_takes_back_what_the_file_names_no_more(
 ) -> None:
     url = schema_url("shop")
     module_draft = drafted(url, "shop")
-    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
+    role_url = granted(postgres_cluster, url, module_draft, role_of(url))
     without_email = text.write(module_draft.text).replace("    email = Text", "    # email = Text")
     fewer = Draft(text.read(without_email), module_draft.report)
 
     granted(postgres_cluster, url, fewer, role_of(url))
 
-    with psycopg.connect(theirs, autocommit=True) as connection:
+    with psycopg.connect(role_url, autocommit=True) as connection:
         connection.execute("SELECT first_name FROM customer")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("SELECT email FROM customer")
@@ -119,13 +119,13 @@ def test_a_table_that_the_file_names_no_more_is_taken_back(
     url = schema_url("shop")
     module_draft = drafted(url, "shop")
     role, database = role_of(url), url.rpartition("/")[2]
-    theirs = granted(postgres_cluster, url, module_draft, role)
+    role_url = granted(postgres_cluster, url, module_draft, role)
     more = f"CREATE SCHEMA other; CREATE TABLE other.t (a int); GRANT USAGE ON SCHEMA other TO {role}"
     postgres_cluster.sql(f"{more}; GRANT SELECT (a) ON other.t TO {role}", database=database)
 
     granted(postgres_cluster, url, drafted(url, "shop", tables=("store",)), role)
 
-    with psycopg.connect(theirs, autocommit=True) as connection:
+    with psycopg.connect(role_url, autocommit=True) as connection:
         connection.execute("SELECT store_id FROM store")
         for refused in (b"SELECT customer_id FROM customer", b"SELECT a FROM other.t"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -139,10 +139,10 @@ def test_the_settings_of_the_role_hold_in_its_database_alone(
 ) -> None:
     url = schema_url("codes")
     role = role_of(url)
-    theirs = granted(postgres_cluster, url, drafted(url, "codes"), role)
+    role_url = granted(postgres_cluster, url, drafted(url, "codes"), role)
 
     shown = []
-    for address in (theirs, f"{theirs.rpartition('/')[0]}/postgres"):
+    for address in (role_url, f"{role_url.rpartition('/')[0]}/postgres"):
         with psycopg.connect(address) as connection:
             shown += connection.execute("SHOW default_transaction_read_only").fetchall()
 
@@ -202,13 +202,13 @@ def test_what_a_role_has_through_other_roles_is_named(schema_url: DatabaseFactor
     url = schema_url("codes")
     module_draft = drafted(url, "codes")
     role, database = role_of(url), url.rpartition("/")[2]
-    theirs = granted(postgres_cluster, url, module_draft, role)
+    role_url = granted(postgres_cluster, url, module_draft, role)
     function = "CREATE FUNCTION reveal() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'"
     postgres_cluster.sql(f"GRANT postgres TO {role}; CREATE TABLE other (a int)", database=database)
     postgres_cluster.sql(f"GRANT INSERT ON other TO {role}; {function}", database=database)
     postgres_cluster.sql(f"GRANT CREATE ON SCHEMA public TO {role}", database=database)
 
-    assert excess_of(theirs, module_draft).reasons == (
+    assert excess_of(role_url, module_draft).reasons == (
         "it is a member of other roles",
         "it may change tables",
         "it may create tables or schemas",
@@ -249,13 +249,13 @@ def test_what_a_role_has_beyond_the_file_is_named(schema_url: DatabaseFactory, p
     url = schema_url("shop")
     module_draft = drafted(url, "shop")
     role = role_of(url)
-    theirs = granted(postgres_cluster, url, module_draft, role)
-    assert excess_of(theirs, module_draft) == rights.Excess()
+    role_url = granted(postgres_cluster, url, module_draft, role)
+    assert excess_of(role_url, module_draft) == rights.Excess()
 
     database = url.rpartition("/")[2]
     postgres_cluster.sql(f"GRANT SELECT (password_hash), UPDATE (note) ON customer TO {role}", database=database)
 
-    assert excess_of(theirs, module_draft) == rights.Excess(
+    assert excess_of(role_url, module_draft) == rights.Excess(
         ("it may change tables",), ("public.customer.password_hash",)
     )
     assert excess_of(url, module_draft).reasons == ("it is a superuser",)
@@ -270,9 +270,9 @@ def test_a_view_is_granted_like_a_table(
         written = written.replace(old, new)
     module_draft = Draft(text.read(written), draft.Report())
 
-    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
+    role_url = granted(postgres_cluster, url, module_draft, role_of(url))
 
-    with psycopg.connect(theirs) as connection:
+    with psycopg.connect(role_url) as connection:
         assert connection.execute("SELECT count(first_name) FROM customer_list").fetchall() == [(40,)]
 
 
@@ -370,10 +370,10 @@ def test_rights_of_other_roles_stay(schema_url: DatabaseFactory, postgres_cluste
 def test_columns_that_public_may_read_are_counted(schema_url: DatabaseFactory, postgres_cluster: Cluster) -> None:
     url = schema_url("shop")
     module_draft = drafted(url, "shop")
-    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
+    role_url = granted(postgres_cluster, url, module_draft, role_of(url))
     postgres_cluster.sql("GRANT SELECT (password_hash) ON customer TO PUBLIC", database=url.rpartition("/")[2])
 
-    excess = excess_of(theirs, module_draft)
+    excess = excess_of(role_url, module_draft)
 
     assert (excess.columns, excess.public_count) == (("public.customer.password_hash",), 1)
 
@@ -414,9 +414,9 @@ def test_a_role_without_rights_is_taken_over(schema_url: DatabaseFactory, postgr
     postgres_cluster.sql(f"CREATE ROLE {role} LOGIN")
 
     for _ in range(2):
-        theirs = granted(postgres_cluster, url, module_draft, role)
+        role_url = granted(postgres_cluster, url, module_draft, role)
 
-    assert excess_of(theirs, module_draft) == rights.Excess()
+    assert excess_of(role_url, module_draft) == rights.Excess()
 
 
 @pytest.mark.parametrize("arguments", ["text, name, text", "text, name, name, text", "text, text, name, text, text"])
@@ -442,7 +442,7 @@ def test_a_function_of_the_database_does_not_decide_what_a_role_has(
 ) -> None:
     url = schema_url("shop")
     module_draft = drafted(url, "shop")
-    theirs = granted(postgres_cluster, url, module_draft, role_of(url))
+    role_url = granted(postgres_cluster, url, module_draft, role_of(url))
     function = "public.has_column_privilege(text, oid, smallint, text) RETURNS boolean LANGUAGE sql"
     postgres_cluster.sql(
         f"CREATE FUNCTION {function} AS 'SELECT true'",
@@ -450,7 +450,7 @@ def test_a_function_of_the_database_does_not_decide_what_a_role_has(
         database=url.rpartition("/")[2],
     )
 
-    excess = excess_of(theirs, module_draft)
+    excess = excess_of(role_url, module_draft)
 
     assert (excess.columns, excess.public_count) == (("public.customer.password_hash",), 0)
 
