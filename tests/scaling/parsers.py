@@ -19,7 +19,7 @@ from countersign.archives.paths import check_links, check_target
 from countersign.archives.reader import read as read_archive
 from countersign.declare import DeclarationError, text
 from countersign.declare.registry import Registry
-from countersign.kernel import telemetry, tracing
+from countersign.kernel import log_redaction, tracing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import decode, range_response, response
 from countersign.kernel.mail import message
@@ -399,7 +399,7 @@ PARSERS: Mapping[str, Parser] = {
         "all log lines",
         "This parser has no limit of its own.",
         100_000,
-        lambda text: telemetry._SECRET_TEXTS.sub("", text),  # pyright: ignore[reportPrivateUsage]
+        lambda text: log_redaction._SECRET_TEXTS.sub("", text),  # pyright: ignore[reportPrivateUsage]
         {**TEXTS, "tokens": repeat_unit("eyJ"), "keys": repeat_unit("-----BEGIN "), "bearer": repeat_unit("bearer ")},
     ),
     "manifest of a build": Parser(

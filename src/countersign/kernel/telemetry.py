@@ -2,9 +2,8 @@
 
 import json
 import logging
-import re
 import sys
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Protocol, TextIO, TypeAlias, cast
@@ -21,23 +20,11 @@ finally:
 
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
+from countersign.kernel.log_redaction import HIDDEN, is_secret, redacted
 
 Event: TypeAlias = MutableMapping[str, Any]
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_SECRET_KEYS = re.compile(
-    r"authorization|cookie|password|secret|token|assertion|\b(?:code|key)\b|[-_]key\b|(?:api|master|private|signing)key",
-    re.I,
-)
-_SECRET_TEXTS = re.compile(
-    r"\b(?:csk|css|ccs|cup|cls|clm|cat|cac|cep)_[0-9A-Za-z_]+"
-    r"|(?:csk|css|ccs|cup|cls|clm|cat|cac|cep)_[0-9A-Za-z_]{20,}"
-    r"|eyJ[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*){0,2}"
-    r"|(?i:\b(?:bearer|basic)\s+)[^\s\"',]+"
-    r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----END)[\s\S])*"
-)
-HIDDEN = "(hidden)"
 
 
 class RequestInfo(Protocol):
@@ -178,28 +165,7 @@ def _add_time(_: object, __: str, event: Event) -> Event:
 
 
 def _redact(_: object, __: str, event: Event) -> Mapping[str, Any]:
-    return {key: HIDDEN if _is_secret(key, value) else redacted(value) for key, value in event.items()}
-
-
-def _is_secret(key: str, value: object) -> bool:
-    return key != "event" and bool(_SECRET_KEYS.search(key)) and not isinstance(value, bool | int | float)
-
-
-def redacted(value: object) -> object:
-    """Return a copy of the value in which credentials are replaced by HIDDEN, at any depth."""
-    if isinstance(value, str):
-        return _SECRET_TEXTS.sub(HIDDEN, value)
-    if isinstance(value, Mapping):
-        members = cast("Mapping[object, object]", value)
-        return {
-            _SECRET_TEXTS.sub(HIDDEN, str(key)): HIDDEN if _is_secret(str(key), member) else redacted(member)
-            for key, member in members.items()
-        }
-    if isinstance(value, list | tuple):
-        return [redacted(member) for member in cast("Sequence[object]", value)]
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return _SECRET_TEXTS.sub(HIDDEN, str(value))
+    return {key: HIDDEN if is_secret(key, value) else redacted(value) for key, value in event.items()}
 
 
 # Only servers call `configure`. In other commands, structlog would print to standard output without this call.

@@ -21,6 +21,7 @@ from countersign.kernel.http.problems import MethodNotAllowed, problem
 from countersign.kernel.http.request import Receive, Send
 from countersign.kernel.http.response import Response, json
 from countersign.kernel.http.worker_ipc import Scoreboard, State, WorkerMailboxes
+from countersign.kernel.log_redaction import redacted
 
 PATIENCE_S = 2.0
 """The maximum time to wait for the answer of a worker."""
@@ -292,7 +293,7 @@ async def _run_check(check: Check) -> Finding:
     except Refused as refused:
         # Add the notes of the exception. Callers of the API do not see them, but the operator should.
         detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
-        return Finding(check.name, "failed", str(telemetry.redacted(detail)))
+        return Finding(check.name, "failed", str(redacted(detail)))
     except TimeoutError:
         return Finding(check.name, "failed", f"no answer within {CHECK_S:.0f} s")
     except Exception as error:  # the edge of a check: any exception is a failure

@@ -4,9 +4,9 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from countersign.kernel import telemetry
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.response import JSON, Response, encode
+from countersign.kernel.log_redaction import redacted
 
 PROBLEM_JSON = "application/problem+json"
 _URI = "!#$%&'()*+,/:;=?@[]~"
@@ -84,7 +84,7 @@ def problem(refused: Refused, root_url: str, target: str) -> Response:
 def _instance(root_url: str, target: str) -> str:
     """Return the requested address as an absolute URI (RFC 9457 §3.1.5). Others may log the URI, so the secrets that an
     upload's address and a set-up link contain in path and query are left out."""
-    address = str(telemetry.redacted(target))
+    address = str(redacted(target))
     full_address = root_url + address if address.startswith("/") else address
     return quote(full_address.encode("latin-1", "replace"), safe=_URI)
 
