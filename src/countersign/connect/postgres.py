@@ -27,7 +27,8 @@ LOCK_TIMEOUT_MS = 1_000
 MAX_SAMPLE_LENGTH = 200
 
 # $1: the schemas, or an empty array for all schemas of applications. $2: the encoding of the answer.
-# A schema with the audit of the records service contains the tables of an installation, not those of an application.
+# A schema with the audit of the records service contains the tables of an installation, not those of an application,
+# and so does the schema of the recorded changes.
 _CATALOG = r"""
 SELECT convert_to(jsonb_build_object(
     'version', current_setting('server_version'),
@@ -154,14 +155,18 @@ SELECT convert_to(jsonb_build_object(
             'triggers', coalesce((
                 SELECT jsonb_agg(jsonb_build_object('name', g.tgname, 'type', g.tgtype) ORDER BY g.tgname COLLATE "C")
                 FROM pg_trigger AS g
-                WHERE g.tgrelid = c.oid AND NOT g.tgisinternal
+                WHERE g.tgrelid = c.oid AND NOT g.tgisinternal AND NOT EXISTS (
+                    SELECT FROM pg_proc AS p
+                    JOIN pg_namespace AS w ON w.oid = p.pronamespace AND w.nspname = 'countersign_watch'
+                    WHERE p.oid = g.tgfoid
+                )
             ), '[]')
         ) ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C")
         FROM pg_class AS c
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
             AND (n.nspname = ANY($1::text[]) OR cardinality($1::text[]) = 0)
-            AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
+            AND n.nspname NOT IN ('information_schema', 'countersign_watch') AND n.nspname NOT LIKE 'pg\_%'
             AND NOT EXISTS (SELECT FROM pg_class AS o WHERE o.relnamespace = n.oid AND o.relname = 'audit_lane')
             AND has_schema_privilege(n.oid, 'USAGE')
             AND has_any_column_privilege(c.oid, 'SELECT')

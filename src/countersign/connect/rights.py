@@ -10,9 +10,9 @@ import msgspec
 from countersign.connect import postgres
 from countersign.connect.schema import Database, Relation, RelationId, relation_id
 from countersign.declare import Declared
-from countersign.declare.table import quoted
 from countersign.declare.text import printable
-from countersign.kernel.database import postgres_admin
+from countersign.kernel.database import postgres_admin, postgres_watch
+from countersign.kernel.database.postgres_watch import identifier, literal, quoted
 
 MAX_ROLE_LENGTH = 63
 
@@ -23,6 +23,7 @@ WITH places AS (
     SELECT n.oid
     FROM pg_catalog.pg_namespace AS n
     WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
+        AND n.nspname <> 'countersign_watch'
         AND NOT (n.nspname = 'records' AND n.nspowner = (
             SELECT own.oid FROM pg_catalog.pg_roles AS own WHERE own.rolname = current_user
         ))
@@ -181,7 +182,8 @@ _CHECK = """
         RAISE EXCEPTION 'the role % has a comment or rights of others, which it keeps: name another one', {role};
     END IF;
 """
-# What the role owns, its own schema records and the tables in it, keeps the rights of its owner.
+# What the role owns, its own schema records and the tables in it, keeps the rights of its owner, and the SQL of
+# countersign connect watch grants the use of its schema.
 _TAKE_BACK = """
 DECLARE
     held record;
@@ -191,7 +193,7 @@ BEGIN
         FROM pg_catalog.pg_class AS c
         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         JOIN pg_catalog.pg_roles AS r ON r.rolname = {role}
-        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relowner <> r.oid AND (
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relowner <> r.oid AND n.nspname <> {watch} AND (
             EXISTS (SELECT FROM aclexplode(c.relacl) AS a WHERE a.grantee = r.oid)
             OR EXISTS (
                 SELECT FROM pg_catalog.pg_attribute AS t
@@ -210,7 +212,8 @@ BEGIN
         SELECT n.nspname
         FROM pg_catalog.pg_namespace AS n
         JOIN pg_catalog.pg_roles AS r ON r.rolname = {role}
-        WHERE n.nspowner <> r.oid AND EXISTS (SELECT FROM aclexplode(n.nspacl) AS a WHERE a.grantee = r.oid)
+        WHERE n.nspowner <> r.oid AND n.nspname <> {watch}
+            AND EXISTS (SELECT FROM aclexplode(n.nspacl) AS a WHERE a.grantee = r.oid)
     LOOP
         BEGIN
             EXECUTE format('REVOKE ALL ON SCHEMA %I FROM %I', held.nspname, {role});
@@ -225,12 +228,14 @@ BEGIN
             SELECT c.oid::regclass::text, a.grantor, a.grantee
             FROM pg_catalog.pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
             WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+                AND c.relnamespace IS DISTINCT FROM to_regnamespace({watch})
             UNION
             SELECT t.attrelid::regclass::text, a.grantor, a.grantee
             FROM pg_catalog.pg_attribute AS t CROSS JOIN LATERAL aclexplode(t.attacl) AS a
             UNION
             SELECT n.oid::regnamespace::text, a.grantor, a.grantee
             FROM pg_catalog.pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
+            WHERE n.nspname <> {watch}
         ) AS given (place, grantor, grantee)
         JOIN pg_catalog.pg_roles AS r ON r.oid = given.grantee AND r.rolname = {role}
         JOIN pg_catalog.pg_roles AS g ON g.oid = given.grantor AND g.oid <> r.oid
@@ -410,11 +415,11 @@ def _lines(
     role: str,
     source: str,
 ) -> Iterator[str]:
-    name, literal = _identifier(role), _literal(role)
-    settings = ", ".join(_literal(f"{setting}={value}") for setting, value in _SETTINGS.items())
-    check = _CHECK.format(role=literal, mark=_literal(_MARK), is_own=_IS_OWN)
+    name, role_literal = identifier(role), literal(role)
+    settings = ", ".join(literal(f"{setting}={value}") for setting, value in _SETTINGS.items())
+    check = _CHECK.format(role=role_literal, mark=literal(_MARK), is_own=_IS_OWN)
     create = _CREATE.format(
-        role=literal, name=name, attributes=_ATTRIBUTES, settings=settings, check=check, mark=_literal(_MARK)
+        role=role_literal, name=name, attributes=_ATTRIBUTES, settings=settings, check=check, mark=literal(_MARK)
     )
     verb = "reads and writes" if writable else "reads"
     yield f"-- The role {role} {verb} the columns in {source}, and nothing else."
@@ -423,49 +428,37 @@ def _lines(
     yield "SET client_encoding = 'UTF8';"
     yield "SET standard_conforming_strings = on;"
     yield "-- The first part needs a role with CREATEROLE. Run again, it changes nothing."
-    yield from _part([create])
+    yield from part([create])
     yield f"-- The second part needs the owner of the tables. Run it again after each change of {source}."
-    statements = [f"BEGIN{check}END", _TAKE_BACK.format(role=literal)]
+    statements = [f"BEGIN{check}END", _TAKE_BACK.format(role=role_literal, watch=literal(postgres_watch.SCHEMA))]
     schemas = sorted({schema for schema, _ in columns})
-    statements += [f"GRANT USAGE ON SCHEMA {_identifier(each)} TO {name}" for each in schemas]
+    statements += [f"GRANT USAGE ON SCHEMA {identifier(each)} TO {name}" for each in schemas]
     for (schema, table), names in sorted(columns.items()):
-        place = f"{_identifier(schema)}.{_identifier(table)}"
-        statements.append(f"GRANT SELECT ({', '.join(map(_identifier, names))}) ON TABLE {place} TO {name}")
+        place = f"{identifier(schema)}.{identifier(table)}"
+        statements.append(f"GRANT SELECT ({', '.join(map(identifier, names))}) ON TABLE {place} TO {name}")
     for (schema, table), names in sorted(writable.items()):
-        place, listed = f"{_identifier(schema)}.{_identifier(table)}", ", ".join(map(_identifier, names))
+        place, listed = f"{identifier(schema)}.{identifier(table)}", ", ".join(map(identifier, names))
         if listed:
             statements.append(f"GRANT INSERT ({listed}), UPDATE ({listed}) ON TABLE {place} TO {name}")
-        statements.append(_GRANT_SEQUENCES.format(table=_literal(place), name=literal))
+        regclass = literal(f"{quoted(schema)}.{quoted(table)}")
+        statements.append(_GRANT_SEQUENCES.format(table=regclass, name=role_literal))
     statements += [
-        f"GRANT DELETE ON TABLE {_identifier(schema)}.{_identifier(table)} TO {name}" for schema, table in deletable
+        f"GRANT DELETE ON TABLE {identifier(schema)}.{identifier(table)} TO {name}" for schema, table in deletable
     ]
     if writable:
-        statements.append(_MAKE_SCHEMA.format(name=literal))
+        statements.append(_MAKE_SCHEMA.format(name=role_literal))
     # Warnings and notices name rights that are missing, also those that policies and views need.
-    yield from _part([*statements, _NAME_MISSING.format(role=literal)])
+    yield from part([*statements, _NAME_MISSING.format(role=role_literal)])
     yield ""
 
 
-def _part(statements: Iterable[str]) -> Iterator[str]:
+def part(statements: Iterable[str]) -> Iterator[str]:
     """Yield the lines of one DO statement that runs these statements of PL/pgSQL, all or none."""
     body = "".join(f"{each.strip()};\n" for each in (*_PREPARE, *statements))
     tag = next(each for number in count() if (each := f"$part{number}$") not in body)
     yield "BEGIN;"
     yield f"DO {tag}\nBEGIN\n{body}END\n{tag};"
     yield "COMMIT;"
-
-
-def _identifier(name: str) -> str:
-    """Return the name as a quoted SQL identifier of printable characters."""
-    if name.isprintable():
-        return quoted(name)
-    escaped = "".join(each if each.isprintable() else f"\\+{ord(each):06x}" for each in name.replace("\\", "\\\\"))
-    return f"U&{quoted(escaped)}"
-
-
-def _literal(text: str) -> str:
-    """Return the text as a literal, with `standard_conforming_strings`."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _more_columns(

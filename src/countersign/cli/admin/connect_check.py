@@ -11,7 +11,7 @@ from countersign.cli.admin.connect import SHOWN, address_of, url_file_option
 from countersign.cli.admin.connect_wide_rights import accept_wide_rights_option, relations_of, require_narrow
 from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
 from countersign.cli.output import Exit, refusal_failure
-from countersign.connect import fit, key_check
+from countersign.connect import fit, key_check, watch
 from countersign.connect import rights as role_rights
 from countersign.connect.fit import Misfit
 from countersign.connect.rights import Excess
@@ -49,15 +49,34 @@ def check(*, module: str, url: str | None, url_file: str | None, accepts_wide: b
     try:
         found, excess = asyncio.run(_compare(address, file, database))
         obstacles = asyncio.run(connect_deletions.obstacles(address, file.models, database))
+        unwatched = asyncio.run(_unwatched(address, file, database))
     except Refused as refused:
         raise refusal_failure(CANNOT_CONNECT, refused) from refused
     look = [each.place for each in undecided_columns(file.text)]
-    output.print_result(_as_json(file, found, obstacles, look, database.role, excess))
+    result = _as_json(file, found, obstacles, look, database.role, excess)
+    output.print_result({**result, "unwatched": unwatched})
     for each in (*found, *obstacles):
         output.say(printable(f"{each.place}: {each.text}: {each.remedy}"))
     role = "" if excess is None else f" Role {database.role}: {_role(excess, found)}."
     output.say(printable(f"{module}: {_models(file, found)} the database. {len(look)} to look at.{role}"))
+    if unwatched is not None:
+        output.say(printable(f"Changes of other applications: {_watching(unwatched)}."))
     return Exit.FAILED if found else Exit.OK
+
+
+async def _unwatched(address: str, file: ModuleFile, database: Database) -> list[str] | None:
+    """Return the tables in which changes of other applications are not recorded, or None if no table is written."""
+    if database.is_sqlite or not any(each.table is not None and each.table.writable for each in file.models.values()):
+        return None
+    return await watch.unwatched(address, file.models.values(), database.role)
+
+
+def _watching(unwatched: Sequence[str]) -> str:
+    if not unwatched:
+        return "recorded in all tables"
+    shown = ", ".join([*unwatched[:SHOWN], *(["…"] if len(unwatched) > SHOWN else [])])
+    tables = "table" if len(unwatched) == 1 else "tables"
+    return f"not recorded in {len(unwatched)} {tables} ({shown}); see connect watch"
 
 
 def _models(file: ModuleFile, found: Sequence[Misfit]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from countersign.cli.admin import connect as connect_command
-from countersign.cli.admin import connect_changes, connect_check, connect_review
+from countersign.cli.admin import connect_changes, connect_check, connect_review, connect_watch
 
 
 class ConnectGroup(click.Group):
@@ -45,5 +45,6 @@ connect = ConnectGroup(
         connect_check.rights,
         connect_changes.diff,
         connect_changes.accept,
+        connect_watch.watch,
     ],
 )

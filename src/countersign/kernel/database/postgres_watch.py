@@ -1,0 +1,185 @@
+"""The triggers with which a PostgreSQL database records what other applications change: the source of their functions,
+and whether they are there.
+
+A trigger runs once for each statement, in the transaction of the other application. It writes the key of each row and
+the names of the changed columns, and no value. The schema belongs to the role that creates it and not to ours: a
+function that runs with the rights of that role must not use a table that another role could give triggers.
+"""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from countersign.kernel.database.port import Row
+
+SCHEMA: Final = "countersign_watch"
+MAX_ROWS = 1_000
+"""The number of rows of one statement that are recorded one by one. A larger statement has one record."""
+MAX_BACKLOG = 100_000
+"""The number of records that may wait. Further changes are not recorded until they have been read."""
+EVENTS: Final = ("INSERT", "DELETE", "UPDATE", "TRUNCATE")
+"""The events. In this order, 4, 8, 16 and 32 are `pg_trigger.tgtype` of a trigger that runs after the statement."""
+
+_NAME_DIGITS = 16
+_SOURCE = """
+DECLARE
+    changed_count bigint := 0;
+BEGIN
+    IF session_user = {role} THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP IN ('INSERT', 'UPDATE') THEN
+        SELECT count(*) INTO changed_count FROM new_rows;
+    ELSIF TG_OP = 'DELETE' THEN
+        SELECT count(*) INTO changed_count FROM old_rows;
+    END IF;
+    IF changed_count = 0 AND TG_OP <> 'TRUNCATE' OR (
+        SELECT s.last_value FROM countersign_watch.outside_change_id_seq AS s
+    ) > (SELECT p.read_to + {max_backlog} FROM countersign_watch.progress AS p) THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'TRUNCATE' OR changed_count > {max_rows} THEN
+        INSERT INTO countersign_watch.outside_change (relation, operation, row_count)
+        VALUES ({relation}, lower(TG_OP), nullif(changed_count, 0));
+    ELSIF TG_OP = 'INSERT' THEN
+        INSERT INTO countersign_watch.outside_change (relation, operation, key)
+        SELECT {relation}, 'insert', ARRAY[{key}] FROM new_rows AS t;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO countersign_watch.outside_change (relation, operation, key)
+        SELECT {relation}, 'delete', ARRAY[{key}] FROM old_rows AS t;
+    ELSE
+        INSERT INTO countersign_watch.outside_change (relation, operation, key, columns)
+        SELECT {relation}, f.operation, f.key, f.columns
+        FROM (
+            SELECT
+                CASE WHEN o.key IS NULL THEN 'insert' WHEN n.key IS NULL THEN 'delete' ELSE 'update' END AS operation,
+                coalesce(n.key, o.key) AS key,
+                CASE WHEN o.key IS NOT NULL AND n.key IS NOT NULL
+                    THEN array_remove(ARRAY[{changed}]::text[], NULL) END AS columns
+            FROM (SELECT ARRAY[{key}] AS key{values} FROM old_rows AS t) AS o
+            FULL JOIN (SELECT ARRAY[{key}] AS key{values} FROM new_rows AS t) AS n ON n.key = o.key
+        ) AS f
+        WHERE f.columns IS NULL OR f.columns <> '{{}}';
+    END IF;
+    RETURN NULL;
+END
+"""
+_STATE = """
+WITH RECURSIVE named AS (
+    SELECT c.oid AS root, v.s, v.t, v.f
+    FROM jsonb_to_recordset($1::text::jsonb) AS v (s text, t text, f text)
+    JOIN pg_catalog.pg_namespace AS n ON n.nspname = v.s
+    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relname = v.t
+), tree AS (
+    SELECT named.root, named.root AS part FROM named
+    UNION
+    SELECT tree.root, i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.part
+)
+SELECT named.s, named.t, p.prosrc
+FROM named
+JOIN pg_catalog.pg_namespace AS w ON w.nspname = 'countersign_watch'
+JOIN pg_catalog.pg_proc AS p ON p.pronamespace = w.oid AND p.proname = named.f
+WHERE NOT EXISTS (
+    SELECT
+    FROM tree
+    CROSS JOIN unnest(ARRAY[4, 8, 16, 32]) AS event
+    WHERE tree.root = named.root AND NOT EXISTS (
+        SELECT
+        FROM pg_catalog.pg_trigger AS g
+        WHERE g.tgrelid = tree.part AND g.tgfoid = p.oid AND g.tgtype = event AND g.tgenabled IN ('O', 'A')
+            AND g.tgqual IS NULL AND g.tgattr::text = ''
+    )
+)
+"""
+
+RunQuery: TypeAlias = Callable[[str, str], Awaitable[Sequence[Row]]]
+"""Runs a query with one text as its only parameter, and returns the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedTable:
+    """A table to watch: its schema and name, the columns of the key, and the other columns whose changes are
+    recorded."""
+
+    schema: str
+    name: str
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def relation(self) -> str:
+        """Return the name of the table in records."""
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+    @property
+    def function(self) -> str:
+        """Return the name of the function of the triggers of the table."""
+        return f"changes_{hashlib.sha256(self.relation.encode()).hexdigest()[:_NAME_DIGITS]}"
+
+    def source(self, role: str) -> str:
+        """Return the source of the function. It records nothing that sessions of the role change."""
+        columns = sorted(set(self.columns) - set(self.key))
+        numbered = [(f"c{number}", column) for number, column in enumerate(columns)]
+        # These operands are compared byte by byte, which calls no function of a type.
+        changed = [
+            f"CASE WHEN ROW(o.{c})::record *<> ROW(n.{c})::record THEN {literal(name)} END" for c, name in numbered
+        ]
+        return _SOURCE.format(
+            role=literal(role),
+            relation=literal(self.relation),
+            max_rows=MAX_ROWS,
+            max_backlog=MAX_BACKLOG,
+            key=", ".join(f't.{identifier(column)}::text COLLATE "C"' for column in self.key),
+            values="".join(f", t.{identifier(column)} AS {c}" for c, column in numbered),
+            changed=", ".join(changed),
+        )
+
+
+def identifier(name: str) -> str:
+    """Return the name as a quoted SQL identifier of printable characters."""
+    if name.isprintable():
+        return quoted(name)
+    escaped = "".join(each if each.isprintable() else f"\\+{ord(each):06x}" for each in name.replace("\\", "\\\\"))
+    return f"U&{quoted(escaped)}"
+
+
+def quoted(name: str) -> str:
+    """Return the name as a quoted SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return the text as a literal of printable characters, which means the same with any setting of the session."""
+    doubled = text.replace("'", "''")
+    if text.isprintable() and "\\" not in text:
+        return f"'{doubled}'"
+    escaped = doubled.replace("\\", "\\\\")
+    return "E'" + "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in escaped) + "'"
+
+
+def merged(tables: Iterable[WatchedTable]) -> list[WatchedTable]:
+    """Return each table once, with the columns of all its models, in the order of their names."""
+    found: dict[str, WatchedTable] = {}
+    for table in tables:
+        known = found.get(table.relation, table)
+        columns = tuple(sorted({*known.columns, *table.columns}))
+        found[table.relation] = replace(known, columns=columns)
+    return [found[relation] for relation in sorted(found)]
+
+
+async def watched(run_query: RunQuery, tables: Collection[WatchedTable], role: str) -> frozenset[str]:
+    """Return the relations whose changes are recorded: all their triggers, also those of partitions, are there and
+    enabled, and their function is the one that this version writes for these columns and this role.
+
+    Raises:
+        as `run_query`.
+    """
+    by_name = {(each.schema, each.name): each for each in tables}
+    named = json.dumps([{"s": each.schema, "t": each.name, "f": each.function} for each in tables])
+    return frozenset(
+        by_name[schema, name].relation
+        for schema, name, source in await run_query(_STATE, named)
+        if source.strip() == by_name[schema, name].source(role).strip()
+    )
