@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 import harness
+import psycopg
 from contenders.connected import settings
 from contenders.wanted import Wanted
 from harness import Bench, Contender, Requests
@@ -26,6 +27,9 @@ REPEATED = 50
 """The number of these values in repeated lists. Their personal values have been seen before, except in the warm-up."""
 ALONE = 200
 """The number of requests that one client sends one after another."""
+WRITES, WARM_UP = 200, 20
+"""The number of measured writes, and of those before them."""
+AGENTS = 20
 PASSWORD = "a long password"
 GET_IDS = 5_000
 
@@ -147,11 +151,11 @@ async def add_person(config: Wanted, password: str) -> None:
         await user_creation.add(run, "ada", "Ada", None, ["administrator"], hashed)
 
 
-def send(server: Worker, path: str, token: str, body: object, accept: str = "*/*") -> bytes:
+def send(server: Worker, path: str, token: str, body: object, accept: str = "*/*", *, status: int = 200) -> bytes:
     """Send a command, and return the body of the response.
 
     Raises:
-        RuntimeError: the response is an error.
+        RuntimeError: the response has another status.
     """
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": accept}
@@ -159,7 +163,7 @@ def send(server: Worker, path: str, token: str, body: object, accept: str = "*/*
         connection.request("POST", f"/api/{path}", json.dumps(body), headers)
         answer = connection.getresponse()
         content = answer.read()
-    if answer.status != 200:
+    if answer.status != status:
         raise RuntimeError(f"{path}: {answer.status} {content[:200]!r}")
     return content
 
@@ -223,6 +227,92 @@ def alone(bench: Bench, database: str, counted: str, servers: Served) -> None:
         print(f"\n{title}, masked, one client, {counted} on {database}: {p50:.2f} ms, p99 {p99:.2f} ms")
         bench.aim(f"{database}, {counted}, {median_ms} ms over p50 of {title}", median_ms / p50, 1)
         bench.aim(f"{database}, {counted}, {most_ms} ms over p99 of {title}", most_ms / p99, 1)
+
+
+def write(bench: Bench, rows: int) -> None:
+    """Measure how long a person waits for an update, and for the approval of a plan over ten records, and compare with
+    the same rows locked and updated by hand in one transaction. Measure the share of PostgreSQL of twenty agents."""
+    name = f"connected_writing_{rows}"
+    url = create(bench, "postgres", name, script("postgres", rows))
+    module = bench.folder / f"{name}.py"
+    module.write_text(MODULE.replace('Table("customer", key="id")', 'Table("customer", key="id", writable=True)'))
+    common = {"database_url": url, "data": str(bench.folder / name), "modules": str(module)}
+    asyncio.run(add_person(Wanted(contender="connected-writing", port=0, **common), PASSWORD))
+    counted = f"{rows:,} rows"
+    with (
+        worker({"contender": "connected-writing", **common}, bench.folder, bench.cores) as server,
+        psycopg.connect(url) as connection,
+    ):
+        person = str(ask(server, "auth/login", "", {"username": "ada", "password": PASSWORD})["token"])
+        agent = str(ask(server, "auth/agent-token", person, {"scopes": ["*"], "label": "scout"})["token"])
+        listed = ask(server, "customer/list", person, {"limit": min(GET_IDS, rows)})
+        ids = [each["id"] for each in listed["value"]]
+        for title, size, median_ms, most_ms in (("update", 1, 6, 20), ("approve a plan over 10 records", 10, 30, 80)):
+            ours_ms: list[float] = []
+            floor_ms: list[float] = []
+            for number in range(WRITES + WARM_UP):
+                chosen = range(number * size % (len(ids) - size), number * size % (len(ids) - size) + size)
+                floor_ms.append(_by_hand(connection, [each + 1 for each in chosen], number))
+                ours_ms.append(_through(server, person, agent, [ids[each] for each in chosen], number))
+            _write_figures(bench, f"{title}, one client, {counted}", ours_ms[WARM_UP:], floor_ms[WARM_UP:])
+            p50, p99 = statistics.median(ours_ms[WARM_UP:]), statistics.quantiles(ours_ms[WARM_UP:], n=100)[-1]
+            bench.aim(f"postgres, {counted}, {median_ms} ms over p50 of {title}", median_ms / p50, 1)
+            bench.aim(f"postgres, {counted}, {most_ms} ms over p99 of {title}", most_ms / p99, 1)
+        share = _share(bench, server, agent, ids)
+    bench.other[f"postgres, {AGENTS} agents at one call a second, {counted}"] = {"share_of_a_core": round(share, 4)}
+    print(f"\n{AGENTS} agents at one call a second, {counted}: PostgreSQL uses {share:.1%} of a core")
+    bench.aim(f"postgres, {counted}, 5 % of a core over the share of {AGENTS} agents", 0.05 / max(share, 1e-4), 1)
+
+
+def _by_hand(connection: psycopg.Connection[tuple[object, ...]], rows: list[int], number: int) -> float:
+    """Lock and update rows in one transaction, and return the milliseconds."""
+    began_s = time.perf_counter()
+    for row in rows:
+        connection.execute("SELECT id FROM customer WHERE id = %s FOR NO KEY UPDATE", [row])
+        connection.execute("UPDATE customer SET visits = %s WHERE id = %s RETURNING id", [10_000 + number, row])
+    connection.commit()
+    return (time.perf_counter() - began_s) * 1000
+
+
+def _through(server: Worker, person: str, agent: str, ids: list[str], number: int) -> float:
+    """Update a record as a person, or approve a plan over several records, and return the milliseconds."""
+    inputs = [{"id": each, "visits": 20_000 + number} for each in ids]
+    path, body = "customer/update", inputs[0]
+    if len(ids) > 1:
+        steps = [{"command": "customer.update", "input": each} for each in inputs]
+        plan = json.loads(send(server, "plan/propose", agent, {"steps": steps}, status=202))
+        path, body = f"approve/{plan['plan_id']}", {}
+    began_s = time.perf_counter()
+    send(server, path, person, body)
+    return (time.perf_counter() - began_s) * 1000
+
+
+def _write_figures(bench: Bench, title: str, ours_ms: list[float], floor_ms: list[float]) -> None:
+    p50, floor = statistics.median(ours_ms), statistics.median(floor_ms)
+    figures = {
+        "p50_ms": round(p50, 2), "p99_ms": round(statistics.quantiles(ours_ms, n=100)[-1], 2),
+        "floor_p50_ms": round(floor, 2), "ratio_to_floor": round(p50 / floor, 2),
+    }  # fmt: skip
+    bench.other[f"postgres, {title}"] = figures
+    print(f"\n{title} on postgres: {figures}")
+
+
+def _share(bench: Bench, server: Worker, agent: str, ids: list[str]) -> float:
+    """Return the share of a core that PostgreSQL uses while agents list, read and propose once a second each."""
+    seconds = 5 if bench.options.is_quick else 30
+    before_s = bench.cluster.cpu_s() if bench.cluster else 0.0
+    began_s = time.perf_counter()
+    for number in range(seconds * AGENTS):
+        time.sleep(max(0.0, began_s + number / AGENTS - time.perf_counter()))
+        calls: list[tuple[str, dict[str, object], int]] = [
+            ("customer/get", {"id": ids[number % len(ids)]}, 200),
+            ("customer/list", _page(number % VISITS, 50), 200),
+            ("customer/update", {"id": ids[number % len(ids)], "visits": 30_000 + number}, 202),
+        ]
+        path, body, status = calls[number % len(calls)]
+        send(server, path, agent, body, status=status)
+    took_s = time.perf_counter() - began_s
+    return ((bench.cluster.cpu_s() if bench.cluster else 0.0) - before_s) / took_s
 
 
 def _requests(command: str, token: str, bodies: list[dict[str, object]]) -> Requests:
@@ -300,6 +390,8 @@ def run(bench: Bench, database: str) -> None:
     introspect(bench, database)
     for rows in ROWS:
         measure(bench, database, rows)
+        if database == "postgres":
+            write(bench, rows)
 
 
 if __name__ == "__main__":
