@@ -9,6 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src/countersign"
 MODULES = (
     *("cli/admin/connect*.py", "cli/admin/module_text_file.py", "connect/demo_database.py", "connect/draft.py"),
     *("connect/fit.py", "connect/guess.py", "connect/key_check.py", "connect/model_history.py", "connect/rights.py"),
+    *("connect/watch.py",),
     *("connect/schema_changes.py", "connect/table_history.py", "declare/review.py", "declare/rules/tables.py"),
     *("declare/text_file.py", "kernel/database/postgres_outside_tables.py", "kernel/database/read_only.py"),
     *("kernel/database/sqlite_read_only.py", "records/adopted/*.py", "records/data_map.py"),
@@ -18,7 +19,7 @@ MIN_WORDS = 4
 
 _RAISED = re.compile(r"RAISE (?:EXCEPTION|WARNING|NOTICE) ('(?:[^']|'\s+')*')")
 _CODE = re.compile(
-    r"^\s*(?:class|SELECT|WITH|INSERT|UPDATE|DELETE|DECLARE|CREATE|ALTER|SET|GRANT|FROM|JOIN|WHEN|d\.dbid)\b"
+    r"^\s*(?:class|SELECT|WITH|INSERT|UPDATE|DELETE|DECLARE|CREATE|ALTER|SET|GRANT|REVOKE|FROM|JOIN|WHEN|d\.dbid)\b"
     r"|\b(?:CASE|CAST|COLLATE|EXISTS|BETWEEN|typeof|isfinite|interval|pg_catalog|NOSUPERUSER|NO KEY)\b"
     r"|\((?:SELECT|extract)\b|\blower\(|\[A-Z|\(\?|\\b|^[a-z]+(?:_[a-z]+)+$"
 )
@@ -49,6 +50,7 @@ DEFECTS = frozenset(
         "the table of an existing database needs a scope of its own",
         "has no table of an existing database",
         "a database without our own tables is only read, so no caller has a writing command",
+        "a replica that was never measured is not read",
     }
 )
 """The texts of exceptions that only a defect of Countersign raises."""

@@ -62,6 +62,13 @@ class Settings:
         "URL",
         secret=True,
     )
+    read_url: str = _setting(
+        "",
+        "URL of a streaming replica of the existing PostgreSQL database. Lists, searches, exports and counts of its "
+        "tables are read there while it is at most 5 seconds behind; empty: none.",
+        "URL",
+        secret=True,
+    )
     accept_wide_rights: bool = _setting(
         False,
         "For a trial: accept a role of the existing database that is a superuser, bypasses row-level security or owns "

@@ -2,9 +2,9 @@
 
     python -m tests.adopted.kill_worker
 
-For each order, a line of JSON, it forks a child that opens the service, sends the command and kills itself with SIGKILL
-after statement `kill_at`, or not at all if that is 0. The answer is a line of JSON: whether the child was killed, and
-the number of statements of a child that was not.
+For each order, a line of JSON, it forks a child that opens the service, sends the command or reads the recorded changes
+of other applications, and kills itself with SIGKILL after statement `kill_at`, or not at all if that is 0. The answer
+is a line of JSON: whether the child was killed, and the number of statements of a child that was not.
 """
 
 import asyncio
@@ -55,7 +55,10 @@ async def _work(order: dict[str, Any]) -> None:
 
 async def _send(shop: Shop, order: dict[str, Any]) -> None:
     person = shop.inside.administrator(order["person"])
-    if order["plan"]:
+    if order.get("reads"):
+        assert shop.inside.service.outside_changes is not None
+        await shop.inside.service.outside_changes.read()
+    elif order["plan"]:
         await decisions.approve(shop.inside.run(person), shop.inside.service.callers, order["plan"])
     else:
         view = shop.narrowed(person).view.models["customer"]

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from countersign.records.access import agent_tokens
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller
 from countersign.records.adopted import store
+from countersign.records.adopted.replica import ReadReplica
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.commands import comments
 from countersign.records.context import Records
@@ -192,6 +194,7 @@ class Shop:
     inside: InProcessService
     http: httpx.AsyncClient
     url: str
+    replica: ReadReplica | None = None
 
     def change(self, statement: str) -> None:
         """Run a statement of the other application that writes the shop."""
@@ -240,10 +243,16 @@ class Shop:
 
 @asynccontextmanager
 async def open_shop(
-    url: str, folder: Path, registry: Registry = REGISTRY, *, is_shared: bool = False, read_deadline_s: float = 5.0
+    url: str,
+    folder: Path,
+    registry: Registry = REGISTRY,
+    *,
+    is_shared: bool = False,
+    read_deadline_s: float = 5.0,
+    replica_url: str = "",
 ) -> AsyncGenerator[Shop]:
-    """Open the service over the existing database at the address. Its own tables are in the same database if
-    `is_shared` is set, and in a SQLite file in the folder otherwise."""
+    """Open the service over the existing database at the address, with a replica of it if `replica_url` is set. Its own
+    tables are in the same database if `is_shared` is set, and in a SQLite file in the folder otherwise."""
     folder = folder / "data"
     folder.mkdir(exist_ok=True)
     async with AsyncExitStack() as stack:
@@ -270,8 +279,12 @@ async def open_shop(
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,
         )
-        connected_stores = await store.stores(registry, existing, secret, is_shared=is_shared)
+        replica = None
+        if replica_url:
+            replica = ReadReplica(existing, partial(store.open_adopted, registry, replica_url, 5.0))
+            stack.push_async_callback(replica.close)
+        connected_stores = await store.stores(registry, existing, secret, is_shared=is_shared, replica=replica)
         service = app.assembled(records, counters, connected_stores)
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         client = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=ROOT_URL))
-        yield Shop(InProcessService(service), client, url)
+        yield Shop(InProcessService(service), client, url, replica)

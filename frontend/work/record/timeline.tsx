@@ -27,6 +27,8 @@ export interface HistoryEntry {
   changes: Record<string, [unknown, unknown]>;
   /** The change was not made through Countersign, and happened between this time and `at`. */
   since?: string;
+  /** The changed fields of a change that the connected database has recorded, if their values are not known. */
+  fields?: string[];
 }
 
 /** The loaded items of a record's timeline, newest first. */
@@ -103,6 +105,7 @@ export function Timeline({ meta, model, id, revision, planId, onlyComments, onLo
                 </div>
               )}
               {items.length === 0 && <p class="quiet timeline-none">{t(onlyComments ? "comments.none" : "history.none")}</p>}
+              {model.is_connected && !onlyComments && <p class="quiet">{t("history.coverage")}</p>}
               <ol class="timeline">{(isExpanded ? items : items.slice(0, MAX_ITEMS)).map((item) => item.item)}</ol>
               {!isExpanded && items.length > MAX_ITEMS && (
                 <Button tight onClick={() => setExpanded(true)}>
@@ -139,7 +142,7 @@ function TimelineEvent({ meta, model, entry }: { meta: Meta; model: Model; entry
       {entry.agent === null ? <Avatar name={entry.by ?? "–"} /> : <AgentAvatar />}
       <div>
         <p>
-          <strong>{entry.since === undefined ? (entry.agent ?? entry.by ?? t("history.someone")) : t("history.outside")}</strong>
+          <strong>{authorOf(entry)}</strong>
           {entry.agent !== null && entry.by !== null && ` ${t("history.for", { name: entry.by })}`} {eventText(model, entry)}{" "}
           <time class="quiet" dateTime={entry.at} title={dateTime(entry.at)}>
             {eventTime(entry.at)}
@@ -162,6 +165,14 @@ function TimelineEvent({ meta, model, entry }: { meta: Meta; model: Model; entry
       </div>
     </li>
   );
+}
+
+/** The person or agent, or another application, with the role of the database if it is known. */
+function authorOf({ command, by, agent }: HistoryEntry): string {
+  if (!command.startsWith("outside.")) {
+    return agent ?? by ?? t("history.someone");
+  }
+  return by === null ? t("history.outside") : t("history.outside.role", { role: by });
 }
 
 function isShort(value: unknown): boolean {
@@ -188,12 +199,13 @@ function EventChange({ meta, field, before, after, hasLabel }: { meta: Meta; fie
 }
 
 /** "changed expected close", "created this lead", or the action by its name. */
-function eventText(model: Model, { command, changes }: HistoryEntry): string {
-  const names = Object.keys(changes);
+function eventText(model: Model, { command, changes, fields = [] }: HistoryEntry): string {
+  const names = [...Object.keys(changes), ...fields];
   const label = nounOf(fieldOf(model, names[0] ?? "")?.label ?? "");
   const noun = nounOf(model.label);
   switch (command) {
     case `${model.name}.create`:
+    case "outside.create":
       return t("history.did.create", { model: noun });
     case `${model.name}.update`:
     case "outside.change":

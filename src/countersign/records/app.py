@@ -10,11 +10,12 @@ from pathlib import Path
 from countersign import __version__
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
-from countersign.kernel import installation_id
+from countersign.kernel import connection_urls, installation_id
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
+from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http import client_address, idempotency
 from countersign.kernel.http.app import App, Policy
@@ -39,12 +40,24 @@ from countersign.records.access import grants, invitations, sessions, visibility
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
 from countersign.records.adopted import store as adopted_store
+from countersign.records.adopted import watch
+from countersign.records.adopted.replica import MEASURE_EVERY_S, ReadReplica
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.adopted.suspension import CHECK_EVERY_S, Suspensions
+from countersign.records.adopted.watch import OutsideChangeReader
 from countersign.records.approvals import changes, decisions, emails, policy
 from countersign.records.approvals.rights import with_plans
 from countersign.records.audit.chain import Chain
-from countersign.records.commands import audit_history, call_log, command, comments, csv_import, export, saved_views
+from countersign.records.commands import (
+    audit_history,
+    call_log,
+    command,
+    comments,
+    csv_import,
+    export,
+    outside_changes,
+    saved_views,
+)
 from countersign.records.commands.audit_history import with_audit
 from countersign.records.commands.call_log import CallLog
 from countersign.records.commands.command import CommandFunction
@@ -78,8 +91,8 @@ SWEEP_EVERY_S = 600
 
 @dataclass(frozen=True, slots=True)
 class RecordsService:
-    """A running records service: its context, engine, dispatch and callers, and the suspended models of the connected
-    database if there is one."""
+    """A running records service: its context, engine, dispatch and callers. If there is a connected database, its
+    suspended models, and the reader of the recorded changes of other applications if it is written."""
 
     records: Records
     engine: Engine
@@ -87,6 +100,7 @@ class RecordsService:
     dispatch: Dispatch
     suspensions: Suspensions | None = None
     value_sweep: ValueSweep | None = None
+    outside_changes: OutsideChangeReader | None = None
 
 
 @asynccontextmanager
@@ -131,6 +145,7 @@ async def opened(
         stack.push_async_callback(counters.close)
         secret = await root_secret.secret(database, master)
         adopted_database = await _open_adopted(stack, settings, registry, secret)
+        await outside_changes.note_connected(database, adopted_database)
         records = Records(
             settings=settings,
             root_url=root_url,
@@ -159,10 +174,32 @@ async def _open_adopted(
         raise BadSetting(f"the address of the existing database: {error}") from error
     stack.push_async_callback(adopted_database.close)
     await adopted_store.require_narrow_rights(registry, adopted_database, accepts_wide=settings.accept_wide_rights)
-    stores = await adopted_store.stores(registry, adopted_database, secret, is_shared=bool(settings.database_url))
+    replica = await _open_replica(stack, settings, registry, adopted_database)
+    stores = await adopted_store.stores(
+        registry, adopted_database, secret, is_shared=bool(settings.database_url), replica=replica
+    )
     for suspension in {store.suspensions for store in stores.values()}:
         await stack.enter_async_context(periodic(suspension.check, every_s=CHECK_EVERY_S))
     return stores
+
+
+async def _open_replica(
+    stack: AsyncExitStack, settings: Settings, registry: Registry, primary: ExistingDatabase
+) -> ReadReplica | None:
+    """Open the replica of the existing database, if the settings name one."""
+    if not settings.read_url:
+        return None
+    if primary.dialect != "postgres" or not settings.read_url.startswith(connection_urls.POSTGRES_SCHEMES):
+        raise BadSetting("COUNTERSIGN_READ_URL is for a replica of a PostgreSQL database: correct it, or empty it")
+    try:
+        connection_urls.require_postgres(settings.read_url)
+    except ValueError as error:
+        raise BadSetting(f"the address of the replica (COUNTERSIGN_READ_URL): {error}") from error
+    open_replica = partial(adopted_store.open_adopted, registry, settings.read_url, settings.read_deadline_s)
+    replica = ReadReplica(primary, open_replica)
+    stack.push_async_callback(replica.close)
+    await stack.enter_async_context(periodic(replica.measure, every_s=MEASURE_EVERY_S))
+    return replica
 
 
 def database_file(settings: Settings) -> Path:
@@ -229,7 +266,8 @@ def assembled(
     if adopted:
         days = records.settings.seen_value_days
         sweep = ValueSweep(records.database, engine.vault, records.registry, adopted, days)
-    return RecordsService(records, engine, callers, dispatch, next(iter(suspensions), None), sweep)
+    reader = watch.reader_of(engine)
+    return RecordsService(records, engine, callers, dispatch, next(iter(suspensions), None), sweep, reader)
 
 
 def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:
@@ -310,6 +348,7 @@ async def tended(service: RecordsService) -> AsyncGenerator[None]:
         periodic(lambda: emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
         _suspension_letters(service),
         _value_sweep(service),
+        _outside_changes(service),
         sender.send_deliveries(changes.outbox_of(service.records)),
     ):
         yield
@@ -329,6 +368,13 @@ def _value_sweep(service: RecordsService) -> AbstractAsyncContextManager[object]
     if service.value_sweep is None:
         return nullcontext()
     return periodic(service.value_sweep.run_daily, every_s=SWEEP_EVERY_S)
+
+
+def _outside_changes(service: RecordsService) -> AbstractAsyncContextManager[object]:
+    """Read the recorded changes of other applications during the block, if the connected database is written."""
+    if service.outside_changes is None:
+        return nullcontext()
+    return periodic(service.outside_changes.read, every_s=watch.READ_EVERY_S)
 
 
 async def tend(service: RecordsService) -> None:

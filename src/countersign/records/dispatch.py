@@ -14,7 +14,7 @@ from countersign.records.base_models import CURRENCY
 from countersign.records.commands import command, csv_import, record_writer
 from countersign.records.commands.command import CommandFunction
 from countersign.records.commands.errors import BadInput, TooManyUnknownTokens, TryAgain
-from countersign.records.commands.run import Body, Engine, Run, actor_of
+from countersign.records.commands.run import Body, Engine, Run, actor_of, replica_read_of
 from countersign.records.idempotency import KeyedCall, KeyedCalls
 
 _SETTING = "SELECT value FROM setting WHERE title = $1"
@@ -26,12 +26,14 @@ class CommandOutcome:
     """The value that a command returned, and the fields that are hidden from the caller (`denied`). If the command
     became a plan, the value is a `Proposal`.
 
-    `is_replayed` is true if an earlier call with the same Idempotency-Key ran the command.
+    `is_replayed` is true if an earlier call with the same Idempotency-Key ran the command. `age_s` is how many seconds
+    the rows may be behind if they were read from a replica.
     """
 
     denied: tuple[str, ...]
     value: object
     is_replayed: bool = False
+    age_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ class Dispatch:
             BadInput: the input is refused, and nothing was written.
         """
         actor = actor_of(caller, request_id)
-        run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stop_event)
+        replica_read = replica_read_of(view, name)
+        database = self.engine.records.database
+        run = Run(self.engine, caller, database, actor, stopping=stop_event, replica_read=replica_read)
         started_s, result = clock.monotonic_s(), "refused"
         try:
             if key is None or not command.writes(view.model, name):
@@ -76,7 +80,8 @@ class Dispatch:
                 call = KeyedCall(key, f"{view.model.name}.{name}", body, view)
                 value, is_replayed = await self.keyed.answer(run, call, lambda it: self._value(it, view, name, body))
             result = "proposed" if isinstance(value, proposals.Proposal) else "ok"
-            return CommandOutcome(_denied(run, view), value, is_replayed)
+            age_s = None if replica_read is None else replica_read.age_s
+            return CommandOutcome(_denied(run, view), value, is_replayed, age_s)
         except TooManyUnknownTokens as refused:
             if refused.is_first:
                 await self._note_guessing(run, view)

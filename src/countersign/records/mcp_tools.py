@@ -27,7 +27,7 @@ from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import command, limits
 from countersign.records.commands.command import describe
 from countersign.records.commands.errors import BadInput
-from countersign.records.commands.run import Body, Run, actor_of
+from countersign.records.commands.run import Body, Run, actor_of, replica_read_of
 from countersign.records.context import Records
 from countersign.records.dispatch import CommandOutcome, Dispatch, require_command
 from countersign.records.http import RecordsRequest, is_whole_list, route, whole_list
@@ -52,6 +52,9 @@ HINTS: Mapping[str, Hints] = {
 }
 """Maps command names to their hints. Commands without an entry, such as `create` and workflow actions, are not
 destructive."""
+
+AGE_META = "age"
+"""The member of `_meta` with the seconds that a response from a replica may be behind, at most."""
 
 MAX_LISTS = 64
 MAX_VIEWS = 10_000
@@ -153,7 +156,9 @@ class RecordTools:
             BadInput: the list exceeds the maximum size of a message.
         """
         engine = self.dispatch.engine
-        run = Run(engine, context.caller, engine.records.database, actor_of(context.caller, context.request_id))
+        replica_read = replica_read_of(context.caller.view.models[model], "list")
+        actor = actor_of(context.caller, context.request_id)
+        run = Run(engine, context.caller, engine.records.database, actor, replica_read=replica_read)
         envelope = bytearray()
         async with aclosing(whole_list(run, model, body)) as pieces:
             async for piece in pieces:
@@ -161,7 +166,8 @@ class RecordTools:
                 if len(envelope) > limits.MAX_MCP_LIST_BYTES:
                     mebibytes = limits.MAX_MCP_LIST_BYTES >> 20
                     raise BadInput(f"{model}.list would answer more than {mebibytes} MiB: give a limit")
-        return mcp.answered(b'{"status":"ok",' + envelope[1:])
+        age_s = None if replica_read is None else replica_read.age_s
+        return _marked(mcp.answered(b'{"status":"ok",' + envelope[1:]), is_replayed=False, age_s=age_s)
 
 
 def _outcome(view: ModelView, command_outcome: CommandOutcome) -> Outcome:
@@ -170,11 +176,16 @@ def _outcome(view: ModelView, command_outcome: CommandOutcome) -> Outcome:
         encoded_result = encode(ProposalResult("approval_required", value.plan_id, value.expires_at))
     else:
         encoded_result = encode(CommandResult("ok", command_outcome.denied or view.denied, value))
-    return _marked(mcp.answered(encoded_result), is_replayed=command_outcome.is_replayed)
+    return _marked(
+        mcp.answered(encoded_result), is_replayed=command_outcome.is_replayed, age_s=command_outcome.age_s
+    )
 
 
-def _marked(outcome: Outcome, *, is_replayed: bool) -> Outcome:
-    return msgspec.structs.replace(outcome, meta={REPLAYED_META: True}) if is_replayed else outcome
+def _marked(outcome: Outcome, *, is_replayed: bool, age_s: int | None = None) -> Outcome:
+    meta: dict[str, object] = {REPLAYED_META: True} if is_replayed else {}
+    if age_s is not None:
+        meta[AGE_META] = age_s
+    return msgspec.structs.replace(outcome, meta=meta) if meta else outcome
 
 
 def mcp_route(tools: RecordTools, version: str) -> Route[Records]:

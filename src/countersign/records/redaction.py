@@ -84,11 +84,20 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
         if "changes" in places and values[places["changes"]] is not None:
             changes = msgspec.json.decode(bytes(values[places["changes"]]))
         changes_by_view.append((view, changes))
-    for values, shown_changes in zip(entries, await _changed(run, changes_by_view), strict=True):
+    shown = zip(entries, changes_by_view, await _changed(run, changes_by_view), strict=True)
+    for values, (view, changes), shown_changes in shown:
         if "changes" in places:
             values[places["changes"]] = shown_changes
         if "fields" in places:
-            values[places["fields"]] = ",".join(shown_changes)
+            names = shown_changes if changes or view is None else _visible_names(view, values[places["fields"]])
+            values[places["fields"]] = ",".join(names)
+
+
+def _visible_names(view: ModelView, fields: object) -> list[str]:
+    """Return the visible fields of an entry without values: a change of another application that its database has
+    recorded."""
+    names = map(view.model.present_name, str(fields or "").split(","))
+    return [name for name in names if name in view.fields]
 
 
 async def record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:

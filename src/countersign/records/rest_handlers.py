@@ -3,7 +3,7 @@ status is 202 if the command was stored as a plan that a person must approve."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from countersign.records.approvals.proposals import Proposal
 from countersign.records.audit import chain
 from countersign.records.commands import export, record_writer, unmask_input
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
-from countersign.records.commands.run import Body, Run, actor_of
+from countersign.records.commands.run import Body, ReplicaRead, Run, actor_of, replica_read_of
 from countersign.records.dispatch import Dispatch, require_command
 from countersign.records.http import Envelope, RecordsRequest, begun, is_whole_list, whole_list
 from countersign.records.idempotency import KeyedCall
@@ -113,7 +113,9 @@ class Handlers:
         view = require_command(call.caller, model, name)
         body = decode.json_object(call.body)
         if is_whole_list(name, body):
-            return Response(200, await begun(whole_list(self._run(call), model, body)))
+            run = replace(self._run(call), replica_read=replica_read_of(view, name))
+            pieces = await begun(whole_list(run, model, body))
+            return Response(200, pieces, headers=_age(run.replica_read))
         if name == "export" and (wanted_format := _wanted(call.headers.get("accept"))):
             return await self._exported(call, model, {**body, "content_type": wanted_format})
         key = call.headers.get(idempotency.HEADER)
@@ -121,6 +123,7 @@ class Handlers:
             call.caller, view, name, body, call.request_id, key=key, stop_event=call.stopping
         )
         marks = (idempotency.REPLAYED,) if outcome.is_replayed else ()
+        marks += _age(ReplicaRead(outcome.age_s))
         if isinstance(outcome.value, Proposal):
             return Response(202, encode(outcome.value), headers=marks)
         return Response(200, encode(Envelope(outcome.denied or view.denied, outcome.value)), headers=marks)
@@ -142,7 +145,7 @@ class Handlers:
         return await self.dispatch.approvals()
 
     async def _exported(self, call: RecordsRequest, model: str, body: Body) -> Response:
-        run = self._run(call)
+        run = replace(self._run(call), replica_read=replica_read_of(call.caller.view.models[model], "export"))
         export_request = export.read(run, model, body)
         export.check(run, model, export_request)
 
@@ -151,7 +154,13 @@ class Handlers:
                 async for text, _ in texts:
                     yield text.encode()
 
-        return Response(200, await begun(pieces()), export_request.content_type)
+        begun_pieces = await begun(pieces())
+        return Response(200, begun_pieces, export_request.content_type, _age(run.replica_read))
+
+
+def _age(replica_read: ReplicaRead | None) -> tuple[tuple[str, str], ...]:
+    """Return the header with the seconds that a response from a replica may be behind, at most."""
+    return () if replica_read is None or replica_read.age_s is None else (("Age", str(replica_read.age_s)),)
 
 
 def _approval(run: Run, call: RecordsRequest) -> decisions.Approval:

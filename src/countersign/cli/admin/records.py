@@ -20,6 +20,8 @@ from countersign.records.access import invitations as setup
 from countersign.records.access.view import Caller, View
 from countersign.records.audit import verify
 from countersign.records.audit.verify import ChainDefect, ChainReport, DefectKind
+from countersign.records.commands import outside_changes
+from countersign.records.commands.outside_changes import OutsideCount
 from countersign.records.commands.run import Actor, Run
 from countersign.records.schema import install
 from countersign.records.schema.install import UpgradePlan
@@ -196,27 +198,41 @@ def audit() -> None:
 def verify_audit(data: str | None) -> None:
     """Check the audit log from its first entry to its last. Exit code 1 if an entry was changed, added or removed."""
     settings = configuration.load(data=data)
-    report = open_records.run_coroutine(_verify_audit(settings), CANNOT_VERIFY)
+    report, outside = open_records.run_coroutine(_verify_audit(settings), CANNOT_VERIFY)
     faults = [
         {"lane": fault.lane, "number": fault.number, "id": fault.id, "what": fault.what} for fault in report.faults
     ]
     lines = "\n".join(_fault_line(fault) for fault in report.faults)
-    output.print_result(
-        {"ok": report.is_intact, "entries": report.entries, "faults": faults},
-        lines or f"The audit is intact: {report.entries} entries.",
-    )
+    text = lines or f"The audit is intact: {report.entries} entries."
+    value: dict[str, object] = {"ok": report.is_intact, "entries": report.entries, "faults": faults}
+    if outside.models:
+        value["connected"] = outside._asdict()
+        text = f"{text}\n{_coverage(outside)}"
+    output.print_result(value, text)
     if not report.is_intact:
         output.note("Another program changed the database. Keep the database unchanged, and keep a backup of it.")
         sys.exit(Exit.FAILED)
 
 
-async def _verify_audit(settings: Settings) -> ChainReport:
+def _coverage(outside: OutsideCount) -> str:
+    """Say what the audit does not cover."""
+    tables = "table" if outside.models == 1 else "tables"
+    changes = "change of theirs was" if outside.changes == 1 else "changes of theirs were"
+    return (
+        "This covers what was done through Countersign. Other applications have written to "
+        f"{outside.changed_models} of {outside.models} connected {tables}; {outside.changes} {changes} recorded, "
+        "others may not have been."
+    )
+
+
+async def _verify_audit(settings: Settings) -> tuple[ChainReport, OutsideCount]:
     async with open_records.TABLES.open_existing(settings) as database:
         if database is None or not await install.is_installed(database):
             remedy = "Name the data directory of a records service with --data."
             raise Failure(CANNOT_VERIFY, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
-        return await verify.verify(database, await root_secret.secret(database, master))
+        report = await verify.verify(database, await root_secret.secret(database, master))
+        return report, await outside_changes.count(database)
 
 
 def _fault_line(fault: ChainDefect) -> str:

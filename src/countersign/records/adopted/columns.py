@@ -74,7 +74,8 @@ WHERE (n.nspname, c.relname) IN (
 _HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i'"
 _ENCODING = "SELECT current_setting('server_encoding')"
 
-_INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8": "int8"}
+INTEGERS: Final[Mapping[str, KeyKind]] = {"int2": "int2", "int4": "int4", "int8": "int8"}
+"""The types of PostgreSQL whose values are numbers in ids."""
 _SMALL_INTEGERS = frozenset({"int2", "int4", "oid"})
 _BOOLEANS = frozenset({"bool", "int2", "int4", "int8", "numeric"})
 _DELETION_MARKS: Final[Mapping[str, str]] = {
@@ -128,7 +129,7 @@ class ColumnType:
     def key_kind(self) -> KeyKind:
         """Return how the value is packed in the id of a record."""
         if self.schema == _PLAIN:
-            return "uuid" if self.name == "uuid" else _INTEGERS.get(self.name, "other")
+            return "uuid" if self.name == "uuid" else INTEGERS.get(self.name, "other")
         return "int8" if self.is_row_number else "other"
 
     @property
@@ -214,7 +215,7 @@ def key_value(dialect: Dialect, column: str, type_: ColumnType) -> str:
         # packs keys into JSON, which contains no bytes.
         in_hex = f"WHEN 'text' THEN '{_TEXT}' || hex({column}) WHEN 'blob' THEN '{_BYTES}' || hex({column})"
         return f"(CASE typeof({column}) {in_hex} ELSE {column} END)"
-    return column if type_.key_kind in _INTEGERS else f"{column}::text"
+    return column if type_.key_kind in INTEGERS else f"{column}::text"
 
 
 def key_of(dialect: Dialect, values: Sequence[Any]) -> Key | None:
@@ -252,8 +253,8 @@ def are_spelled_alike(dialect: Dialect, key: ColumnType, ref: ColumnType) -> boo
     """Return whether equal values of a key and of a ref to it always have the same spelling in ids."""
     if dialect == "sqlite":
         return key.is_row_number and "INT" in ref.name.upper()
-    if key.key_kind in _INTEGERS:
-        return ref.key_kind in _INTEGERS
+    if key.key_kind in INTEGERS:
+        return ref.key_kind in INTEGERS
     return key == ref and key.schema == _PLAIN and key.name in _SPELLED_ALIKE
 
 
@@ -261,7 +262,7 @@ def key_operand(dialect: Dialect, type_: ColumnType, placeholder: str) -> str:
     """Return the expression for a value in an id, which is compared with a column of this type."""
     if dialect == "sqlite":
         return placeholder
-    if type_.key_kind in _INTEGERS:
+    if type_.key_kind in INTEGERS:
         return f"{placeholder}::bigint"
     if type_.is_enum:
         # A label that has been renamed is no longer one, and a cast would fail.
@@ -331,7 +332,7 @@ def is_exact_text(dialect: Dialect, type_: ColumnType) -> bool:
 
 def is_integer(type_: ColumnType) -> bool:
     """Return whether the column has an integer type of PostgreSQL."""
-    return type_.schema == _PLAIN and type_.name in _INTEGERS
+    return type_.schema == _PLAIN and type_.name in INTEGERS
 
 
 def is_live(dialect: Dialect, column: str, type_: ColumnType) -> str:

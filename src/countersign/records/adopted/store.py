@@ -1,6 +1,7 @@
 """The store of models with a table of an existing database."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -11,6 +12,7 @@ from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.declare.model import TABLE_COMMANDS
 from countersign.declare.registry import Referrer, Registry
+from countersign.kernel import clock
 from countersign.kernel.database import port, read_only
 from countersign.kernel.database.open import open_existing
 from countersign.kernel.database.port import Dialect, Row
@@ -29,6 +31,7 @@ from countersign.records.adopted.reader import (
     AdoptedTables,
     WholeTextReader,
 )
+from countersign.records.adopted.replica import ReadReplica, note_lag
 from countersign.records.adopted.sessions import Sessions
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.adopted.writer import AdoptedWriter
@@ -119,11 +122,16 @@ async def require_narrow_rights(registry: Registry, database: ExistingDatabase, 
 
 
 async def stores(
-    registry: Registry, database: ExistingDatabase, secret: bytes, *, is_shared: bool = False
+    registry: Registry,
+    database: ExistingDatabase,
+    secret: bytes,
+    *,
+    is_shared: bool = False,
+    replica: ReadReplica | None = None,
 ) -> "dict[str, AdoptedStore]":
     """Map each model with a table to its store. `secret` is the secret of our own database. A model whose table or
     column does not exist, or may not be read, is suspended. `is_shared` means that the database also has our own
-    tables, so that one transaction can write both.
+    tables, so that one transaction can write both. `replica` is a replica of the database, if there is one.
 
     Raises:
         DeclarationError: a model does not fit the engine of the database.
@@ -147,7 +155,7 @@ async def stores(
     suspensions = Suspensions(database, models, read_tables, tables.by_model)
     await suspensions.check()
     sessions = Sessions(registry.session, _search_path(registry))
-    store = AdoptedStore(database, tables, secret, suspensions, sessions, is_shared=is_shared)
+    store = AdoptedStore(database, tables, secret, suspensions, sessions, models, is_shared=is_shared, replica=replica)
     return dict.fromkeys(models, store)
 
 
@@ -235,14 +243,21 @@ class AdoptedStore:
         secret: bytes,
         suspensions: Suspensions,
         sessions: Sessions,
+        models: Mapping[str, Declared],
         *,
         is_shared: bool,
+        replica: ReadReplica | None,
     ) -> None:
-        """`is_shared` says that the database also has our own tables. Other databases are only read."""
+        """`models` are the models with a table of the database. `is_shared` says that the database also has our own
+        tables. Other databases are only read. Lists are read from `replica` while it is up to date."""
         self.suspensions = suspensions
+        self.models = models
+        self.database = database
+        self.tables = tables
+        self.is_shared = is_shared
+        self._replica = replica
+        self._written_at_s = -math.inf
         self._sessions = sessions
-        self._database = database
-        self._tables = tables
         self._seen = SeenValues(secret)
         self._revision_key = derive_key(secret, b"", "adopted/revision")
         self._writer = (
@@ -253,7 +268,7 @@ class AdoptedStore:
 
     def reader(self, caller: Caller, view: ModelView) -> RecordReader:
         """Return a reader of the view."""
-        return AdoptedReader(self._tables, caller.view, view, caller.domain, self._revision_key)
+        return AdoptedReader(self.tables, caller.view, view, caller.domain, self._revision_key)
 
     async def scan(
         self, run: Run, record_reader: RecordReader, select_statement: SelectStatement, start: int
@@ -274,9 +289,7 @@ class AdoptedStore:
         """Yield the rows of `scan` in batches."""
         self._require_reviewed(record_reader.view.model.name)
         try:
-            settings = self._sessions.of(run.caller).settings
-            stream = self._database.stream(select_statement.text, *select_statement.values, settings=settings)
-            async with aclosing(stream) as row_batches:
+            async with aclosing(self._batches(run, select_statement)) as row_batches:
                 async for completed_rows in self._completed_stream(run, record_reader, row_batches, start):
                     yield completed_rows
         except TableChanged:
@@ -302,7 +315,7 @@ class AdoptedStore:
         has another text than the one whose hash the vault stores."""
         field = view.model.fields[name]
         view = replace(view, fields={name: "clear"})
-        reader = WholeTextReader(self._tables, run.caller.view, view, None, self._revision_key)
+        reader = WholeTextReader(self.tables, run.caller.view, view, None, self._revision_key)
         rows = await self._scan(run, reader, select.one(reader, view.visible, record_id))
         text = _texts(reader, rows).get(record_id)
         if text is None or len(text) > MAX_LONGTEXT_LENGTH:
@@ -331,11 +344,11 @@ class AdoptedStore:
         if not self._sessions.has_values(person):
             return {}
         view = ModelView(model, frozenset(), {name: "clear"}, frozenset(), (), {"get": None})
-        reader = AdoptedReader(self._tables, person.view, view, None, self._revision_key)
+        reader = AdoptedReader(self.tables, person.view, view, None, self._revision_key)
         query = queries.Query(filter=(queries.Condition("id", "in", list(record_ids)),))
         statement = select.page(reader, None, query)
         settings = self._sessions.of(person).settings
-        return _texts(reader, await self._database.scan(statement.text, *statement.values, settings=settings))
+        return _texts(reader, await self.database.scan(statement.text, *statement.values, settings=settings))
 
     async def revisions(self, run: Run, view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
         """Map the ids of those records that exist for the caller to the revisions of their stored records."""
@@ -348,16 +361,19 @@ class AdoptedStore:
 
     async def insert(self, run: Run, model: Declared, field_inputs: Mapping[str, FieldInput], command: str) -> str:
         """Insert a row with its audit entry, and return the id of the record."""
+        self._written(run)
         return await self._writer_of(model).insert(run, model, field_inputs, command)
 
     async def update(
         self, run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput], command: str
     ) -> bool:
         """Set fields of a locked row, with an audit entry. Return whether a value changed."""
+        self._written(run)
         return await self._writer_of(model).update(run, model, record, field_inputs, command)
 
     async def delete(self, run: Run, model: Declared, record: StoredRecord, command: str) -> None:
         """Delete a locked row, with an audit entry."""
+        self._written(run)
         await self._writer_of(model).delete(run, model, record, command)
 
     async def triggers(self, run: Run, model: Declared, commands: Collection[str]) -> list[str]:
@@ -410,8 +426,7 @@ class AdoptedStore:
         try:
             if self._writer is not None and run.open_transaction is not None:
                 return await self._writer.fetch(run, select_statement.text, select_statement.values)
-            settings = self._sessions.of(run.caller).settings
-            return await self._database.scan(select_statement.text, *select_statement.values, settings=settings)
+            return await self._rows(run, select_statement)
         except TableChanged:
             await self._check_again()
             raise
@@ -424,7 +439,7 @@ class AdoptedStore:
         names: list[str] = []
         # The busy database may not answer this either.
         with suppress(Refused):
-            indexed = await columns.indexed(self._database, view.model)
+            indexed = await columns.indexed(self.database, view.model)
             names = [
                 name
                 for name in view.fields
@@ -433,6 +448,55 @@ class AdoptedStore:
         if not names:
             return TooSlow()
         return BadInput(f"this filter takes too long on {view.model.name}: filter on {', '.join(names)} as well")
+
+    async def _rows(self, run: Run, select_statement: SelectStatement) -> list[Row]:
+        settings, lag_s = self._sessions.of(run.caller).settings, self._lag_s(run)
+        text, values = select_statement.text, select_statement.values
+        if self._replica is not None and lag_s is not None:
+            try:
+                rows = await self._replica.database.scan(text, *values, settings=settings)
+            except TooSlow:
+                raise
+            except Refused:
+                # The reason may be the lag, so the primary decides.
+                rows = None
+            if rows is not None:
+                note_lag(run, lag_s)
+                return rows
+        return await self.database.scan(text, *values, settings=settings)
+
+    async def _batches(self, run: Run, select_statement: SelectStatement) -> AsyncGenerator[list[Row]]:
+        settings, lag_s = self._sessions.of(run.caller).settings, self._lag_s(run)
+        text, values = select_statement.text, select_statement.values
+        if self._replica is not None and lag_s is not None:
+            async with aclosing(self._replica.database.stream(text, *values, settings=settings)) as row_batches:
+                # All rows are read before the first batch, so a refusal comes before it.
+                first_rows: list[Row] | None = None
+                with suppress(Refused):
+                    first_rows = await anext(row_batches, list[Row]())
+                if first_rows is not None:
+                    note_lag(run, lag_s)
+                    yield first_rows
+                    async for rows in row_batches:
+                        yield rows
+                    return
+        async with aclosing(self.database.stream(text, *values, settings=settings)) as row_batches:
+            async for rows in row_batches:
+                yield rows
+
+    def _lag_s(self, run: Run) -> float | None:
+        """Return how many seconds the replica is behind at most, or None if this command reads the primary."""
+        if self._replica is None or run.replica_read is None or run.open_transaction is not None:
+            return None
+        return self._replica.lag_s(self._written_at_s)
+
+    def _written(self, run: Run) -> None:
+        """Note the moment of a write, so that this process does not read older rows from the replica."""
+
+        def note() -> None:
+            self._written_at_s = clock.monotonic_s()
+
+        run.transaction.after_commit(note)
 
     def _require_reviewed(self, model: str) -> None:
         """Refuse a call whose caller was authenticated before the model was suspended.

@@ -36,7 +36,11 @@ SELECT 1
 FROM pg_catalog.pg_trigger AS g
 JOIN pg_catalog.pg_class AS c ON c.oid = g.tgrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname = $2 AND NOT g.tgisinternal
+WHERE n.nspname = $1 AND c.relname = $2 AND NOT g.tgisinternal AND g.tgfoid NOT IN (
+    SELECT p.oid
+    FROM pg_catalog.pg_proc AS p
+    JOIN pg_catalog.pg_namespace AS w ON w.oid = p.pronamespace AND w.nspname = 'countersign_watch'
+)
 LIMIT 1
 """
 _TRIGGERS = """

@@ -87,7 +87,7 @@ def with_audit(caller: Caller, dialect: Dialect) -> Caller:
 _ATTEMPTS = 3
 
 _ENTRIES = """
-SELECT e.at, e.command, u.username, e.agent, e.changes, e.user_id
+SELECT e.at, e.command, u.username, e.agent, e.changes, e.user_id, e.fields
 FROM audit_entry AS e
 LEFT JOIN "user" AS u ON u.id = e.user_id
 WHERE e.record_id = $1 AND e.model = $2
@@ -109,11 +109,15 @@ ChangeRenderer: TypeAlias = Callable[
 """A function that returns the old and new values of the changed fields that a viewer can see."""
 
 
+_Names: TypeAlias = Callable[[str | None, str | None], str | None]
+
+
 class HistoryEntry(msgspec.Struct):
     """One change of the record. `by` is the name of the user, or None if the caller does not see that user.
 
-    The command `outside.change` is a change of a connected record that was not made through Countersign. It was noticed
-    at `at` and happened after `since`.
+    The commands that begin with `outside.` are changes of a connected record that were not made through Countersign.
+    With `since`, the change was noticed at `at` and happened after `since`. Otherwise the database has recorded it:
+    `by` is the role of the database, and `fields` are the changed fields whose values are not known.
     """
 
     at: str
@@ -122,6 +126,18 @@ class HistoryEntry(msgspec.Struct):
     agent: str | None
     changes: dict[str, list[object]]
     since: str | msgspec.UnsetType = msgspec.UNSET
+    fields: list[str] | msgspec.UnsetType = msgspec.UNSET
+
+
+@dataclass(slots=True)
+class _Event:
+    """An entry with its moment. A change that was noticed has the moments after which each field has changed, and one
+    that was recorded has the names of its fields."""
+
+    entry: HistoryEntry
+    at: Instant
+    since: Mapping[str, Instant]
+    recorded_names: list[str]
 
 
 async def history(run: Run, model: str, body: Body, render: ChangeRenderer) -> list[HistoryEntry]:
@@ -135,23 +151,56 @@ async def history(run: Run, model: str, body: Body, render: ChangeRenderer) -> l
     view = run.view_of(model)
     rows, outside = await _entries(run, view, str(body["id"]))
     names = await _names(run, rows)
-    entries: list[tuple[HistoryEntry, Mapping[str, Instant]]] = []
-    entries += [] if outside[0] is None else [_outside(outside[0])]
-    for (changed_at, command, username, agent, changes, user_id), before in zip(rows, outside[1:], strict=True):
-        by, by_agent = names(user_id, username), names(None, agent)
-        entry = HistoryEntry(clock.rfc3339(changed_at), command, by, by_agent, msgspec.json.decode(changes))
-        entries.append((entry, {}))
-        entries += [] if before is None else [_outside(before)]
+    events = [] if outside[0] is None else [_outside(outside[0])]
+    for row, before in zip(rows, outside[1:], strict=True):
+        events.append(_event(run, view, names, row))
+        events += [] if before is None else [_outside(before)]
+    _name_recorded_values(events)
     visible_entries: list[HistoryEntry] = []
-    for entry, since in entries:
-        entry.changes = await render(run, view, entry.changes)
-        if since and entry.changes:
-            # The times of hidden fields would say when these were changed.
-            entry.since = clock.rfc3339(min(since[name] for name in entry.changes))
+    for event in events:
+        is_visible = await _render(run, view, event, render)
         # Apply the limit after filtering: otherwise hidden changes would displace visible ones.
-        if entry.changes and len(visible_entries) < limits.MAX_HISTORY_ENTRIES:
-            visible_entries.append(entry)
+        if is_visible and len(visible_entries) < limits.MAX_HISTORY_ENTRIES:
+            visible_entries.append(event.entry)
     return visible_entries
+
+
+async def _render(run: Run, view: ModelView, event: _Event, render: ChangeRenderer) -> bool:
+    """Fill in what the caller sees of the changes, and return whether that is anything."""
+    entry = event.entry
+    entry.changes = await render(run, view, entry.changes)
+    if event.since and entry.changes:
+        # The times of hidden fields would say when these were changed.
+        entry.since = clock.rfc3339(min(event.since[name] for name in entry.changes))
+    visible_names = [name for name in event.recorded_names if name in view.fields]
+    if visible_names and entry.command == outside_changes.COMMAND:
+        entry.fields = visible_names
+    return bool(entry.changes or visible_names)
+
+
+def _event(run: Run, view: ModelView, names: _Names, row: Row) -> _Event:
+    changed_at, command, username, agent, changes, user_id, fields = row
+    entry = HistoryEntry(
+        clock.rfc3339(changed_at), command, names(user_id, username), names(None, agent), msgspec.json.decode(changes)
+    )
+    if command not in outside_changes.COMMANDS:
+        return _Event(entry, changed_at, {}, [])
+    if run.caller.domain is None:
+        # A role may have the name of a person.
+        entry.by = user_id.removeprefix(outside_changes.ROLE)
+    return _Event(entry, changed_at, {}, [view.model.present_name(name) for name in fields.split(",") if name])
+
+
+def _name_recorded_values(events: Sequence[_Event]) -> None:
+    """Take each change that was noticed out of the events if it was recorded as well. If it was recorded once, its
+    values are those of the record."""
+    for noticed in events:
+        for name, since in noticed.since.items():
+            recorded = [each for each in events if name in each.recorded_names and since < each.at <= noticed.at]
+            values = noticed.entry.changes.pop(name) if recorded else None
+            if values is not None and len(recorded) == 1:
+                recorded[0].entry.changes[name] = values
+                recorded[0].recorded_names.remove(name)
 
 
 async def _entries(
@@ -179,12 +228,13 @@ async def _outside_changes(
     return (await outside_changes.find(run, view.model, record_id, known))[::-1]
 
 
-def _outside(change: OutsideChange) -> tuple[HistoryEntry, Mapping[str, Instant]]:
+def _outside(change: OutsideChange) -> _Event:
     noticed_at = clock.rfc3339(change.noticed_at)
-    return HistoryEntry(noticed_at, outside_changes.COMMAND, None, None, dict(change.changes)), change.since
+    entry = HistoryEntry(noticed_at, outside_changes.COMMAND, None, None, dict(change.changes))
+    return _Event(entry, change.noticed_at, change.since, [])
 
 
-async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | None], str | None]:
+async def _names(run: Run, rows: Sequence[Row]) -> _Names:
     """Return a function that gives the caller the name of a person or an agent.
 
     The function returns None for a person that the caller cannot see.

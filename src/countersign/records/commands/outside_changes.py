@@ -1,11 +1,14 @@
 """Finds changes of a connected record that were not made through Countersign.
 
 The audit entries of a record contain the values that it had before and after each change. If a value differs from the
-one that the last entry left, another application or a trigger has changed it in between. Neither who nor when is known.
+one that the last entry left, another application or a trigger has changed it in between. Neither who nor when is known,
+unless triggers record the changes of others (see `countersign connect watch`): the audit then has an entry for each,
+with the names of the changed fields.
 """
 
 import decimal
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import aclosing
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -13,14 +16,67 @@ import msgspec
 from countersign.declare import Decimal, Declared, Field, Moment, Money, Select
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database
 from countersign.records.commands import record_writer
 from countersign.records.commands.run import Run
 
 COMMAND = "outside.change"
+COMMANDS = frozenset({COMMAND, "outside.create", "outside.delete"})
+"""The commands of audit entries about changes that triggers of the connected database have recorded."""
+ROLE = "role:"
+"""The prefix of the role of the database in the member `user_id` of such an entry."""
 
 Changes: TypeAlias = Mapping[str, list[object]]
 """Maps each changed field to the copies of its value before and after the change, and to how its column was read then
 (see `reading_of`), unless one reading alone is possible. Older entries do not say it."""
+
+
+_COUNT = """
+SELECT count(*), count(DISTINCT model)
+FROM audit_entry
+WHERE command IN ('outside.change', 'outside.create', 'outside.delete')
+"""
+_CONNECTED = "SELECT model FROM connected_model"
+_CONNECT = "INSERT INTO connected_model (model) VALUES ($1) ON CONFLICT (model) DO NOTHING"
+_DISCONNECT = "DELETE FROM connected_model WHERE model = $1"
+
+
+class OutsideCount(NamedTuple):
+    """The number of connected models, and of changes of other applications in the audit, and of the models that they
+    changed."""
+
+    models: int
+    changes: int
+    changed_models: int
+
+
+async def count(database: Database) -> OutsideCount:
+    """Count the recorded changes of other applications.
+
+    Raises:
+        Unavailable: the database cannot answer in time.
+    """
+    # The whole audit is read, so the deadline of short reads does not apply.
+    async with aclosing(database.stream(_COUNT)) as row_batches:
+        ((changes, models),) = [row async for rows in row_batches for row in rows]
+    connected = await database.fetch(_CONNECTED)
+    return OutsideCount(len(connected), changes, models)
+
+
+async def note_connected(database: Database, models: Collection[str]) -> None:
+    """Store the names of the models with a table of an existing database.
+
+    Raises:
+        Unavailable, StorageFull: the database refuses a statement.
+    """
+    known = {str(row[0]) for row in await database.fetch(_CONNECTED)}
+    if known == set(models):
+        return
+    async with database.transaction() as transaction:
+        for model in sorted(set(models) - known):
+            await transaction.run(_CONNECT, model)
+        for model in sorted(known - set(models)):
+            await transaction.run(_DISCONNECT, model)
 
 
 class OutsideChange(NamedTuple):

@@ -226,6 +226,18 @@ class Actor:
     request_id: str = ""
 
 
+REPLICA_COMMANDS = frozenset({"list", "search", "export", "count_by"})
+"""The commands that may read connected tables from a replica."""
+
+
+@dataclass(slots=True)
+class ReplicaRead:
+    """Permits a command to read connected tables from a replica. `age_s` is how many seconds the rows of the response
+    may be behind, or None if all are from the primary."""
+
+    age_s: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A command that a caller runs. `reader` reads inside the command's transaction, if there is one.
@@ -234,7 +246,7 @@ class Run:
     is the scope in which placeholder tokens are valid. `writer_domain` is the agent's token domain when a person's
     approval runs the agent's plan, and None for other commands. `earlier` contains the earlier steps of the plan.
     `stopping` is set when the server stops, so that a waiting command ends. `mentioned_models` collects the models
-    whose fields occur in structures of the response.
+    whose fields occur in structures of the response. Without `replica_read`, all rows are read from the primary.
     """
 
     engine: Engine
@@ -247,6 +259,7 @@ class Run:
     stopping: asyncio.Event | None = None
     mentioned_models: set[str] = field(default_factory=set[str])
     earlier: tuple[PreparedCommand, ...] = ()
+    replica_read: ReplicaRead | None = None
 
     @property
     def dialect(self) -> Dialect:
@@ -357,6 +370,11 @@ class Run:
         else:
             async with self.engine.records.database.transaction() as transaction:
                 yield self.within(transaction)
+
+
+def replica_read_of(view: ModelView, command: str) -> ReplicaRead | None:
+    """Return the permission to read from a replica, or None if the command reads from the primary."""
+    return ReplicaRead() if view.model.table is not None and command in REPLICA_COMMANDS else None
 
 
 def actor_of(caller: Caller, request_id: str) -> Actor:
