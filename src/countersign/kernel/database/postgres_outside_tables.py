@@ -59,9 +59,13 @@ async def check_constraints(connection: Connection, session: ConnectedSession) -
         ConnectedRefusal: a constraint is violated.
         Unavailable: the database cannot answer now.
     """
+    check = f"SET CONSTRAINTS ALL IMMEDIATE; {_END}"
     try:
-        await _begin(connection, session)
-        await connection.execute(f"SET CONSTRAINTS ALL IMMEDIATE; {_END}")
+        if session.settings:
+            await _begin(connection, session)
+            await connection.execute(check)
+        else:
+            await connection.execute(f"{_settings(session)}; {check}")
     except _ERRORS as error:
         _refuse(error, is_writing=True)
 
@@ -80,16 +84,20 @@ def refuse_commit(error: BaseException) -> NoReturn:
 
 
 async def _begin(connection: Connection, session: ConnectedSession) -> None:
+    await connection.execute(_settings(session))
+    if session.settings:
+        await connection.execute(read_only.SET_SETTINGS, read_only.settings_text(session.settings))
+
+
+def _settings(session: ConnectedSession) -> str:
     # Operators and functions of PostgreSQL itself are found first.
     schemas = dict.fromkeys(("pg_catalog", *session.search_path))
     path = ", ".join('"' + schema.replace('"', '""') + '"' for schema in schemas)
-    await connection.execute(
+    return (
         f"SET LOCAL statement_timeout = {STATEMENT_MS}; SET LOCAL lock_timeout = {LOCK_WAIT_MS}; "
         "SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1; "
         f"SET LOCAL search_path = {path}"
     )
-    if session.settings:
-        await connection.execute(read_only.SET_SETTINGS, read_only.settings_text(session.settings))
 
 
 def _refuse(error: BaseException, *, is_writing: bool) -> NoReturn:
