@@ -82,6 +82,23 @@ def test_the_role_is_compared_with_what_the_file_needs(
     assert "hunter2" not in granted.stdout + reader.stdout + reader.stderr
 
 
+def test_a_table_that_is_not_connected_and_prevents_deletions_is_named(
+    run: Run, tmp_path: Path, postgres_url: str, postgres_cluster: Cluster
+) -> None:
+    url = shop_url(postgres_url, postgres_cluster)
+    postgres_cluster.sql("CREATE TABLE visit (c int REFERENCES customer)", database=postgres_url.rpartition("/")[2])
+    assert run("connect", url, "--name", "shop", "--table", "customer").returncode == Exit.OK
+    file = tmp_path / "shop.py"
+    file.write_text(file.read_text().replace("fingerprint=", "writable=True, deletes=True, fingerprint=", 1))
+
+    ended = run("connect", "check", "shop.py", url)
+    as_json = json.loads(run("connect", "check", "--json", "shop.py", url).stdout)
+
+    assert (ended.returncode, as_json["misfits"]) == (Exit.OK, [])
+    assert "customer: public.visit is not connected, and its rows prevent the deletion" in ended.stdout
+    assert {each["place"] for each in as_json["deletions"]} == {"customer"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
