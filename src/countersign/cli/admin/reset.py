@@ -32,7 +32,7 @@ from countersign.kernel import connection_urls, installation_id
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import migration_marker, postgres_admin
+from countersign.kernel.database import migration_marker, postgres_admin, sqlite_redo_log
 from countersign.kernel.database.open import file_name
 from countersign.kernel.http import rate_limit
 from countersign.kernel.mail import transports
@@ -44,7 +44,7 @@ from countersign.store.sandbox import folders
 
 SETTINGS_FILE = "countersign.toml"
 PINS_NOTE = "Clients still trust the old signing keys: run `countersign unpin ORG` on each client before its next pull."
-_SQLITE_ENDINGS = ("", "-wal", "-shm", "-journal")
+_SQLITE_ENDINGS = ("", "-wal", "-shm", "-journal", sqlite_redo_log.ENDING, f"{sqlite_redo_log.ENDING}-journal")
 # Files are removed in this order. Databases are removed first, so that none is left that refers to removed files. The
 # master key and the lock file are removed last.
 _OWN_NAMES = (

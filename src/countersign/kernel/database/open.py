@@ -6,6 +6,7 @@ not need.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from countersign.kernel import connection_urls
@@ -14,7 +15,7 @@ from countersign.kernel.database.instrumentation import InstrumentedDatabase
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.database.row_spool import NewCipher
-from countersign.kernel.database.sqlite_read_only import TextFunction
+from countersign.kernel.database.sqlite_outside_tables import ConnectedFile, TextFunction
 
 SQLITE = "sqlite:///"
 
@@ -33,13 +34,15 @@ async def open_database(
     reserve_bytes: int = sqlite.RESERVE_BYTES,
     max_bytes: int = 0,
     name: str = "",
+    connected: ConnectedFile | None = None,
 ) -> Database:
     """Open the database at the URL: `sqlite:////absolute/file.db` or `postgresql://…`.
 
     On PostgreSQL the service's tables are in `schema`, which is created if missing, and `pool` is the number of
     connections. A SQLite file belongs to one service, so that it needs no schema; `reserve_bytes` is the free space
     that writes leave on the volume of the file, and `max_bytes` is the maximum size of the file (0: unlimited). `name`
-    is the label of the database in metrics (default: the schema).
+    is the label of the database in metrics (default: the schema). Transactions of a SQLite file can also change the
+    tables of the `connected` file of others.
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.
@@ -53,6 +56,7 @@ async def open_database(
             reserve_bytes=reserve_bytes,
             max_bytes=max_bytes,
             name=name,
+            connected=connected,
         )
         return InstrumentedDatabase(database, name)
     if url.startswith(connection_urls.POSTGRES_SCHEMES):
@@ -74,12 +78,13 @@ async def open_existing(
     search_path: Sequence[str] = (),
     functions: Mapping[str, TextFunction] | None = None,
     new_cipher: NewCipher,
+    recovers: bool = False,
 ) -> ExistingDatabase:
     """Open the database at the URL for reading: `sqlite:////absolute/file.db` or `postgresql://…`.
 
     `search_path` are the schemas in which its views and functions find their names. `functions` are additional
-    functions of statements on SQLite, which take and return a text. `new_cipher` returns a cipher for the rows of a
-    stream.
+    functions of statements on SQLite, which take a text. `new_cipher` returns a cipher for the rows of a stream. With
+    `recovers`, a SQLite file is also opened for rolling back the transaction that a crash has left in it.
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.
@@ -87,9 +92,8 @@ async def open_existing(
     """
     if url.startswith(SQLITE):
         path = Path(url.removeprefix(SQLITE))
-        return await asyncio.to_thread(
-            sqlite_read_only.ExistingSqlite, path, pool, read_deadline_s, functions or {}, new_cipher
-        )
+        opened = partial(sqlite_read_only.ExistingSqlite, path, pool, read_deadline_s, functions or {}, new_cipher)
+        return await asyncio.to_thread(opened, recovers=recovers)
     if not url.startswith(connection_urls.POSTGRES_SCHEMES):
         raise ValueError("a database URL begins with sqlite:/// or postgresql://")
     from countersign.kernel.database import postgres_read_only

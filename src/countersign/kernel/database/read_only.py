@@ -6,7 +6,7 @@ SQLSTATE alone.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NoReturn, Protocol
 
@@ -52,14 +52,23 @@ def settings_text(settings: Mapping[str, str]) -> str:
 class ConnectedRefusal(Exception):
     """A table of others refused a statement. `state` is the SQLSTATE. `table` is the schema and name of the table whose
     rule was violated, `constraint` the name of the rule, and `column` a column without its required value. They are
-    empty if PostgreSQL does not name them. The transaction is aborted."""
+    empty if PostgreSQL does not name them. `columns` are those of the rule, which only SQLite names. The transaction is
+    aborted."""
 
-    def __init__(self, state: str, table: tuple[str, str] = ("", ""), constraint: str = "", column: str = "") -> None:
+    def __init__(
+        self,
+        state: str,
+        table: tuple[str, str] = ("", ""),
+        constraint: str = "",
+        column: str = "",
+        columns: Sequence[str] = (),
+    ) -> None:
         super().__init__(state)
         self.state = state
         self.table = table
         self.constraint = constraint
         self.column = column
+        self.columns = columns
 
 
 class TableChanged(Unavailable):

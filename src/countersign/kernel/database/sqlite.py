@@ -16,6 +16,7 @@ from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import instrumentation, migration_marker, port, sqlite_connection
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.database.sqlite_outside_tables import ConnectedFile
 from countersign.kernel.database.sqlite_writer import SqliteTransaction, SqliteWriter
 from countersign.kernel.errors import Unavailable
 
@@ -292,9 +293,10 @@ async def open_sqlite(
     reserve_bytes: int = RESERVE_BYTES,
     max_bytes: int = 0,
     name: str = "sqlite",
+    connected: ConnectedFile | None = None,
 ) -> SqliteDatabase:
     """Open the file, or create it. `readers` threads serve scans and streams. `name` is the label of the database in
-    metrics.
+    metrics. Transactions can also change the tables of the `connected` file of others.
 
     A transaction waits up to `busy_timeout_ms` for another process that writes. It is refused if less than
     `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full volume. A
@@ -308,7 +310,13 @@ async def open_sqlite(
     def opened() -> SqliteDatabase:
         migration_marker.require_not_moved(path.parent)
         busy_timeout_s = busy_timeout_ms / 1000
-        writer = SqliteWriter(path, busy_timeout_s=busy_timeout_s, reserve_bytes=reserve_bytes, max_bytes=max_bytes)
+        writer = SqliteWriter(
+            path,
+            busy_timeout_s=busy_timeout_s,
+            reserve_bytes=reserve_bytes,
+            max_bytes=max_bytes,
+            connected=connected,
+        )
         return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s), name)
 
     # Open the file in a thread: the first process that opens it after a crash reads the whole log.

@@ -123,6 +123,10 @@ class Connection(Protocol):
         """Return the number of rows that were changed since the connection was opened."""
         ...
 
+    def status(self, op: int, reset: bool = False) -> tuple[int, int]:
+        """Return a counter of the connection, and its highest value."""
+        ...
+
     def set_busy_timeout(self, milliseconds: int) -> None:
         """Set how long SQLite waits for a lock."""
         ...
@@ -146,7 +150,7 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
         Unavailable: the file cannot be opened or is not a database.
     """
     if use == "write":
-        _create_private(path)
+        create_private(path)
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if use == "write" else 0)
     try:
         opened = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
@@ -174,7 +178,7 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
     return connection
 
 
-def _create_private(path: Path) -> None:
+def create_private(path: Path) -> None:
     """Create the file if it is missing, readable only by its owner. SQLite copies the mode to the log and its index."""
     try:
         # O_EXCL prevents opening an existing file: closing it would release the locks that this process has on it.

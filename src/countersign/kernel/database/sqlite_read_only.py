@@ -2,10 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, cast
 
 import apsw
 
@@ -13,6 +13,7 @@ from countersign.kernel.database import port, read_only, sqlite_connection
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.row_spool import NewCipher, RowSpool, TooManyRows
 from countersign.kernel.database.sqlite import SqliteReaders
+from countersign.kernel.database.sqlite_outside_tables import TextFunction, file_id_of, is_wal
 from countersign.kernel.errors import Refused, Unavailable
 
 BUSY_MS = 2_000
@@ -22,13 +23,6 @@ NO_DATABASE = "The file of the connected database is not a SQLite database."
 CORRECT_URL = "Correct the path in COUNTERSIGN_EXISTING_URL, or the permissions of the file."
 
 effective_user = os.geteuid
-
-_HEADER_BYTES, _VERSIONS, _WAL = 20, slice(18, 20), 2
-"""The bytes of the header of a SQLite file, the places of the versions for writing and reading, and the version for the
-write-ahead log."""
-
-TextFunction: TypeAlias = Callable[[str | None], str | bool | None]
-"""A function of statements that takes a text."""
 
 _ERRORS = (apsw.Error, port.ConstraintViolation, port.WrittenOutsideTransaction, Refused)
 
@@ -47,9 +41,14 @@ class ExistingSqlite:
         read_deadline_s: float,
         functions: Mapping[str, TextFunction],
         new_cipher: NewCipher,
+        *,
+        recovers: bool = False,
     ) -> None:
+        """With `recovers`, a transaction that a crash has left in the file is rolled back before a read. Otherwise the
+        file is opened only for reading."""
+
         def connected() -> sqlite_connection.Connection:
-            return _open_file(path, functions)
+            return _open_file(path, functions, recovers=recovers)
 
         def opened() -> SqliteReaders:
             try:
@@ -64,7 +63,7 @@ class ExistingSqlite:
         self._opening = asyncio.Lock()
         self._new_cipher = new_cipher
         self._slots = read_only.Slots(count)
-        self._file = _file_id(path)
+        self._file = file_id_of(path)
         self._readers = opened()
 
     @property
@@ -107,10 +106,10 @@ class ExistingSqlite:
             TableChanged: another file has been opened, so its tables must be compared with their fingerprints first.
             Unavailable: the file does not exist now, or cannot be opened.
         """
-        if _file_id(self._path) == self._file:
+        if file_id_of(self._path) == self._file:
             return
         async with self._opening:
-            file = _file_id(self._path)
+            file = file_id_of(self._path)
             if file == self._file:
                 return
             if file is None:
@@ -125,15 +124,6 @@ class ExistingSqlite:
         await self._readers.close()
 
 
-def _file_id(path: Path) -> tuple[int, int] | None:
-    """Return what identifies the file at the path, or None if there is no file."""
-    try:
-        file_status = path.stat()
-    except OSError:
-        return None
-    return file_status.st_dev, file_status.st_ino
-
-
 def _require_own_if_wal(path: Path) -> None:
     """Refuse a file in WAL mode that belongs to another user. SQLite creates files beside it, also to read, and the
     application of the other user could not write them.
@@ -142,12 +132,10 @@ def _require_own_if_wal(path: Path) -> None:
         WalOfOthers: the file is in WAL mode and belongs to another user.
     """
     try:
-        with path.open("rb") as file:
-            is_wal = _WAL in file.read(_HEADER_BYTES)[_VERSIONS]
         owner = path.stat().st_uid
     except OSError:
         return  # Opening the file explains the error.
-    if is_wal and owner != effective_user():
+    if owner != effective_user() and is_wal(path):
         raise WalOfOthers(
             "The SQLite file is in WAL mode and belongs to another user. Reading it would create files beside it that "
             "its application cannot write.",
@@ -155,9 +143,12 @@ def _require_own_if_wal(path: Path) -> None:
         )
 
 
-def _open_file(path: Path, functions: Mapping[str, TextFunction]) -> sqlite_connection.Connection:
+def _open_file(
+    path: Path, functions: Mapping[str, TextFunction], *, recovers: bool
+) -> sqlite_connection.Connection:
     _require_own_if_wal(path)
-    opened = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    flags = apsw.SQLITE_OPEN_READWRITE if recovers else apsw.SQLITE_OPEN_READONLY
+    opened = apsw.Connection(str(path), flags=flags)
     for name, function in functions.items():
         cast("Any", opened).create_scalar_function(name, function, 1, deterministic=True)
     connection = cast(sqlite_connection.Connection, opened)

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +15,10 @@ from countersign.kernel import clock
 from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database import sqlite_connection as sqlite
+from countersign.kernel.database import sqlite_redo_log as redo_log
 from countersign.kernel.database.port import ConnectedSession, Row, Value
+from countersign.kernel.database.sqlite_outside_tables import ConnectedFile, OutsideTables
+from countersign.kernel.database.sqlite_redo_log import RedoLog
 from countersign.kernel.errors import Refused, StorageFull, Unavailable
 
 T = TypeVar("T")
@@ -43,14 +46,19 @@ class SqliteTransaction:
         self._writer = writer
         self.actions: list[Callable[[], None]] = []
         self.is_open = True
+        self._savepoints = 0
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """Return all rows, including changes of this transaction."""
-        return self._writer.act(self, lambda connection: sqlite.fetch(connection, statement, values))
+        return self._writer.act(
+            self, lambda connection: self._writer.noted(connection, statement, values, sqlite.fetch)
+        )
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
         """Return the first row, or None, including changes of this transaction."""
-        return self._writer.act(self, lambda connection: sqlite.fetch_one(connection, statement, values))
+        return self._writer.act(
+            self, lambda connection: self._writer.noted(connection, statement, values, sqlite.fetch_one)
+        )
 
     async def run(self, statement: str, *values: Value) -> int:
         """Run one statement, or several without values; returns the number of rows that the last one changed.
@@ -63,6 +71,7 @@ class SqliteTransaction:
         def run(connection: sqlite.Connection) -> int:
             changes_before = connection.total_changes()
             sqlite.fetch(connection, statement, values)
+            self._writer.note(statement, values)
             return connection.changes() if connection.total_changes() != changes_before else 0
 
         return self._writer.act(self, run)
@@ -76,7 +85,7 @@ class SqliteTransaction:
 
         def run(connection: sqlite.Connection) -> None:
             try:
-                connection.executemany(sqlite.numbered(statement), rows)
+                connection.executemany(sqlite.numbered(statement), self._writer.noting(statement, rows))
             except apsw.Error as error:
                 sqlite.refuse(error, connection)
 
@@ -86,7 +95,8 @@ class SqliteTransaction:
     async def savepoint(self) -> AsyncGenerator[None]:
         """Open a block. If it ends with an exception, its writes are rolled back, but not the rest of the
         transaction."""
-        await self.run("SAVEPOINT inner_block")
+        await self._run_savepoint("SAVEPOINT inner_block")
+        self._savepoints += 1
         action_count = len(self.actions)
         try:
             yield
@@ -94,17 +104,31 @@ class SqliteTransaction:
             del self.actions[action_count:]
             # If the engine has ended the transaction, the savepoint no longer exists.
             if self._writer.is_in_transaction:
-                await self.run("ROLLBACK TO inner_block; RELEASE inner_block")
+                await self._run_savepoint("ROLLBACK TO inner_block; RELEASE inner_block")
             raise
-        await self.run("RELEASE inner_block")
+        finally:
+            self._savepoints -= 1
+        await self._run_savepoint("RELEASE inner_block")
+
+    async def _run_savepoint(self, statement: str) -> None:
+        await self.run(statement)
+        self._writer.run_outside(statement)
 
     def after_commit(self, action: Callable[[], None]) -> None:
         """Call the action after the commit of the group, even if the caller was cancelled by then."""
         self.actions.append(action)
 
     async def fetch_connected(self, session: ConnectedSession, statement: str, *values: Value) -> list[Row]:
-        """Raise LookupError: tables of others are in another file."""
-        raise LookupError("tables of others are in another file")
+        """Run one statement on tables of the file of others, in the thread of the writer. SQLite has no sessions.
+
+        Raises:
+            LookupError: the database was opened without a file of others.
+            ConnectedRefusal, Unavailable: see `OutsideTables.fetch`.
+        """
+        outside, savepoints = self._writer.outside, self._savepoints
+        return await self._writer.in_thread(
+            lambda: self._writer.act(self, lambda _: outside.fetch(statement, values, savepoints))
+        )
 
     async def check_connected(self) -> None:
         """Do nothing: tables of others are in another file."""
@@ -121,15 +145,34 @@ class SqliteWriter:
     After an I/O error during COMMIT, the state on the disk is unknown (the kernel may have dropped the pages that it
     could not write). Therefore, as in PostgreSQL, no transaction can begin until the process has been restarted and
     SQLite has read the file again. In this case `broken` is set, and reads continue.
+
+    A transaction that also changes a file of others commits its group as soon as its block is left: first the file of
+    others with an entry of the redo log, then the group. If the file of others refuses, only this transaction is rolled
+    back.
     """
 
-    def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int, max_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        busy_timeout_s: float,
+        reserve_bytes: int,
+        max_bytes: int = 0,
+        connected: ConnectedFile | None = None,
+    ) -> None:
         self._path = path
         self._busy_timeout_s = busy_timeout_s
         self._reserve_bytes = reserve_bytes
         self._connection = sqlite.connect(path, use="write", max_bytes=max_bytes)
         self._connection.set_busy_timeout(0)
         sqlite.empty_log(self._connection)
+        log_path = redo_log.path_of(path)
+        self._outside = None if connected is None else OutsideTables(connected, log_path)
+        if self._outside is not None:
+            self._outside.recover()
+        self._log = RedoLog(log_path) if connected is not None or log_path.exists() else None
+        self._statements: list[redo_log.Statement] = []
+        self._run_pending_now()
         self._thread = ThreadPoolExecutor(1, "sqlite-writer")
         # Start the thread now. If it could not be started for a COMMIT, the transaction would stay open.
         self._thread.submit(int).result()
@@ -148,6 +191,65 @@ class SqliteWriter:
     def is_in_transaction(self) -> bool:
         """Whether the engine has a transaction open."""
         return self._connection.in_transaction
+
+    @property
+    def outside(self) -> OutsideTables:
+        """The tables of the file of others.
+
+        Raises:
+            LookupError: the database was opened without one.
+        """
+        if self._outside is None:
+            raise LookupError("the database was opened without a file of others")
+        return self._outside
+
+    def _run_pending_now(self) -> None:
+        """Run the changes that a crash has left in the redo log, so that readers see them."""
+        if self._log is None or self._log.is_empty():
+            return
+        self._connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            if not redo_log.run_pending(self._connection, self._log):
+                self._connection.execute("ROLLBACK")
+        except apsw.Error as error:
+            sqlite.refuse(error, self._connection)
+        finally:
+            self._connection.set_busy_timeout(0)
+
+    def note(self, statement: str, values: Sequence[Value]) -> None:
+        """Note a statement that has changed our own file, for the redo log."""
+        if self._outside is not None:
+            self._statements.append((statement, values))
+
+    def noted(
+        self,
+        connection: sqlite.Connection,
+        statement: str,
+        values: Sequence[Value],
+        fetch: Callable[[sqlite.Connection, str, Sequence[Value]], T],
+    ) -> T:
+        """Run a statement that returns rows, and note it if it has changed any."""
+        changes_before = connection.total_changes()
+        result = fetch(connection, statement, values)
+        if connection.total_changes() != changes_before:
+            self.note(statement, values)
+        return result
+
+    def noting(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> Iterable[tuple[Value, ...]]:
+        """Return the rows, and note the statement with each row that it has run with."""
+        return rows if self._outside is None else self._each_noted(statement, rows)
+
+    def _each_noted(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
+        for row in rows:
+            yield row
+            # The next row is asked for after the statement has run with this one.
+            self.note(statement, row)
+
+    def run_outside(self, statement: str) -> None:
+        """Run a statement about a savepoint also in the transaction of the file of others, if there is one."""
+        if self._outside is not None:
+            self._outside.run(statement)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
@@ -188,16 +290,52 @@ class SqliteWriter:
 
     @asynccontextmanager
     async def _savepoint(self, member: SqliteTransaction, group: CommitGroup) -> AsyncGenerator[None]:
+        noted = len(self._statements)
         try:
             self.act(member, lambda connection: sqlite.fetch(connection, "SAVEPOINT member", ()))
             yield
-            self.act(member, lambda connection: sqlite.fetch(connection, "RELEASE member", ()))
+            if self._outside is not None and self._outside.has_changes:
+                await self._commit_with_outside(member, group, self._outside)
+            else:
+                self.act(member, lambda connection: sqlite.fetch(connection, "RELEASE member", ()))
+                group.actions += member.actions
         except BaseException:
+            del self._statements[noted:]
             self._undo(group)
             raise
         finally:
             member.is_open = False
-        group.actions += member.actions
+            if self._outside is not None:
+                self._outside.roll_back()
+
+    async def _commit_with_outside(
+        self, member: SqliteTransaction, group: CommitGroup, outside: OutsideTables
+    ) -> None:
+        """Commit the file of others with the changes of the group in the redo log, and then the group.
+
+        Raises:
+            InvalidRequest, StorageFull, Unavailable: the file of others was rolled back, and the group is still open.
+        """
+
+        def commit() -> Refused | None:
+            number = redo_log.last_number(self._connection) + 1
+            self._connection.pragma("user_version", number)
+            outside.commit(number, redo_log.encoded(self._statements))
+            failure = self._committed(self._connection)
+            if failure is None and self._log is not None:
+                self._log.remove(number)
+            return failure
+
+        # From the commit of the file of others on, the group is committed too, even if the caller is cancelled.
+        committing = asyncio.get_running_loop().run_in_executor(
+            self._thread, lambda: self.act(member, lambda _: commit())
+        )
+        try:
+            await uncancellable(committing)
+        finally:
+            if committing.done() and not committing.cancelled() and committing.exception() is None:
+                group.actions += member.actions
+                self._end(group, committing.result())
 
     def _undo(self, group: CommitGroup) -> None:
         """Roll back the writes of one member. If that fails, roll back the writes of the whole group."""
@@ -254,10 +392,27 @@ class SqliteWriter:
             # would starve next to a busy writer.
             await asyncio.sleep(BUSY_POLL_S)
         self._require_not_moved()
+        self._run_pending()
+        self._statements.clear()
         self._ended_by = None
         self._group = group = CommitGroup(self._connection.total_changes())
         self._committer = asyncio.create_task(self._commit(group))
         return group
+
+    def _run_pending(self) -> None:
+        """Run the changes that another process has left in the redo log when it ended, before this transaction."""
+        if self._log is None:
+            return
+        try:
+            if self._outside is not None:
+                self._outside.require_recoverable()
+            if redo_log.run_pending(self._connection, self._log):
+                self._connection.execute("BEGIN IMMEDIATE")
+        except apsw.Error as error:
+            sqlite.refuse(error, self._connection)
+        except Refused:
+            self._roll_back()
+            raise
 
     def _require_not_moved(self) -> None:
         """Check that the database was not moved: a migration to PostgreSQL writes its marker before it releases the
@@ -291,16 +446,19 @@ class SqliteWriter:
     async def _try_commit(self, group: CommitGroup) -> Refused | None:
         """Commit the group; returns None, or the refusal if that failed. If nothing was changed, this does not wait for
         the disk."""
+        if self._connection.total_changes() == group.changes:
+            return self._committed(self._connection)
+        return await self.in_thread(lambda: self._committed(self._connection))
+
+    def _committed(self, connection: sqlite.Connection) -> Refused | None:
+        """Commit the open transaction with all its savepoints. Return None, or the refusal if that failed."""
         try:
-            if self._connection.total_changes() == group.changes:
-                self._connection.execute("COMMIT")
-            else:
-                await self.in_thread(lambda: self._connection.execute("COMMIT"))
+            connection.execute("COMMIT")
         except apsw.Error as error:
             if isinstance(error, apsw.IOError):
                 self._mark_broken()
             self._roll_back()
-            return sqlite.refusal(error, self._connection) or Unavailable(_TRANSACTION_ENDED)
+            return sqlite.refusal(error, connection) or Unavailable(_TRANSACTION_ENDED)
         return None
 
     def _roll_back(self) -> None:
@@ -335,6 +493,13 @@ class SqliteWriter:
             async with self._turn:
                 # A transaction that waited for another process may have begun a last group.
                 if self._group is None:
-                    await self.in_thread(self._connection.close)
+                    await self.in_thread(self._close_files)
                     is_closed = True
         self._thread.shutdown(wait=True)
+
+    def _close_files(self) -> None:
+        self._connection.close()
+        if self._outside is not None:
+            self._outside.close()
+        if self._log is not None:
+            self._log.close()

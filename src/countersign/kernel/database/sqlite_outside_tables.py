@@ -1,0 +1,337 @@
+"""Statements on the tables of a SQLite file of others, in transactions that also contain changes of our own file.
+
+An error of these tables may quote their rows. Its text therefore reaches neither a caller nor the log: only the names
+of a table and of columns are taken from it.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeAlias, cast
+
+import apsw
+
+from countersign.kernel import clock, telemetry
+from countersign.kernel.database import read_only
+from countersign.kernel.database import sqlite_connection as sqlite
+from countersign.kernel.database.port import Row, Value
+from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk_full, is_disk_full, is_volume_full
+
+LOCK_WAIT_MS = 2_000
+STATEMENT_S = 10.0
+STEPS_BETWEEN_CHECKS = 5_000
+
+IN_WAL: Final = (
+    "The SQLite file of the connected database is in WAL mode, in which SQLite does not commit two files together, so "
+    "it is only read. If your application allows that, stop Countersign, switch the file (PRAGMA journal_mode=DELETE), "
+    "and start again."
+)
+NOT_WRITABLE: Final = (
+    "The SQLite file of the connected database cannot be written: let the user of this process write the file and its "
+    "folder."
+)
+
+TextFunction: TypeAlias = Callable[[str | None], str | bool | int | None]
+"""A function of statements that takes a text."""
+
+_WRITES = ("INSERT", "UPDATE", "DELETE")
+_LOCKS = (f" {read_only.LOCK}", f" {read_only.DELETE_LOCK}")
+_UNIQUE, _FOREIGN_KEY, _NOT_NULL, _CHECK = "23505", "23503", "23502", "23514"
+_STATES: Mapping[int, str] = {
+    apsw.SQLITE_CONSTRAINT_UNIQUE: _UNIQUE,
+    apsw.SQLITE_CONSTRAINT_PRIMARYKEY: _UNIQUE,
+    apsw.SQLITE_CONSTRAINT_ROWID: _UNIQUE,
+    apsw.SQLITE_CONSTRAINT_FOREIGNKEY: _FOREIGN_KEY,
+    apsw.SQLITE_CONSTRAINT_NOTNULL: _NOT_NULL,
+    apsw.SQLITE_CONSTRAINT_CHECK: _CHECK,
+}
+"""The SQLSTATEs of PostgreSQL for the errors of constraints."""
+_OTHER = "23000"
+_PERMISSIONS = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
+_OF_FOREIGN_KEY = "FOREIGN KEY constraint"
+_FAILED = re.compile(r"(?:UNIQUE|NOT NULL) constraint failed: (.*)", re.DOTALL)
+_HEADER_BYTES, _VERSIONS, _WAL = 20, slice(18, 20), 2
+"""The bytes of the header of a SQLite file, the places of the versions for writing and reading, and the version for the
+write-ahead log."""
+_ATTACH = "ATTACH $1 AS countersign"
+_EARLIER_ENTRIES = "DELETE FROM countersign.pending_commit"
+_NEW_ENTRY = "INSERT INTO countersign.pending_commit (number, statements) VALUES ($1, $2)"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedFile:
+    """A SQLite file of others. `functions` are additional functions of statements on its tables."""
+
+    path: Path
+    functions: Mapping[str, TextFunction]
+
+
+class OutsideTables:
+    """The tables of a file of others, for one writer of our own file. One thread at a time uses the object.
+
+    The file is the main database of the connection, and the redo log is attached: SQLite then creates the file that
+    binds both commits beside the file of others, where each application that opens that file after a crash finds it.
+    """
+
+    def __init__(self, file: ConnectedFile, log: Path) -> None:
+        self._file = file
+        self._log = log
+        self._connection: sqlite.Connection | None = None
+        self._file_id: tuple[int, int] | None = None
+        self._changes = 0
+        self._is_begun = False
+
+    @property
+    def has_changes(self) -> bool:
+        """Return whether the open transaction has changed rows, or was ended by the file, so that it cannot commit."""
+        if not self._is_begun or self._connection is None:
+            return False
+        return not self._connection.in_transaction or self._connection.total_changes() != self._changes
+
+    def fetch(self, statement: str, values: Sequence[Value], savepoints: int) -> list[Row]:
+        """Run a statement, and return its rows. A statement that writes, or has a lock at its end, begins a transaction
+        if there is none, and so locks the file for others who write. The transaction has as many savepoints as that of
+        our own file.
+
+        Raises:
+            ConnectedRefusal: the file refused the statement with these values.
+            Unavailable: another application has locked the file, it cannot be written, or a table has changed.
+        """
+        read_only.require_few_values(len(values))
+        text, is_locking = _without_lock(statement)
+        is_writing = is_locking or text.startswith(_WRITES)
+        if is_writing or self._is_begun:
+            self._require_begun(savepoints)
+        connection = self._opened()
+        deadline_s = clock.monotonic_s() + STATEMENT_S
+        connection.set_progress_handler(lambda: clock.monotonic_s() >= deadline_s, STEPS_BETWEEN_CHECKS)
+        try:
+            rows = connection.execute(sqlite.numbered(text), values).fetchall()
+            if is_writing and connection.status(apsw.SQLITE_DBSTATUS_DEFERRED_FKS)[0]:
+                raise read_only.ConnectedRefusal(_FOREIGN_KEY)
+        except apsw.Error as error:
+            self._refuse(error, is_writing=is_writing)
+        finally:
+            if self._connection is connection:
+                connection.set_progress_handler(None)
+        return rows
+
+    def run(self, statement: str) -> None:
+        """Run a statement about a savepoint in the open transaction, if there is one."""
+        connection = self._connection
+        if connection is not None and connection.in_transaction:
+            connection.execute(statement)
+
+    def commit(self, number: int, statements: bytes) -> None:
+        """Commit the transaction together with an entry of the redo log.
+
+        Raises:
+            InvalidRequest: the file refused the transaction.
+            StorageFull, Unavailable: the transaction was rolled back.
+        """
+        connection = self._opened()
+        try:
+            if not connection.in_transaction:
+                raise InvalidRequest(read_only.REFUSED)
+            connection.execute(_EARLIER_ENTRIES)
+            connection.execute(sqlite.numbered(_NEW_ENTRY), (number, statements))
+            connection.execute("COMMIT")
+        except apsw.Error as error:
+            try:
+                self._refuse(error, is_writing=True)
+            except read_only.ConnectedRefusal:
+                raise InvalidRequest(read_only.REFUSED) from None
+        finally:
+            self.roll_back()
+
+    def roll_back(self) -> None:
+        """Roll back the transaction if there is one, which also takes back the lock."""
+        self._is_begun = False
+        connection = self._connection
+        if connection is not None and connection.in_transaction:
+            try:
+                connection.execute("ROLLBACK")
+            except apsw.Error:
+                self.close()
+
+    def recover(self) -> None:
+        """Roll back the transaction that a crash has left in the file, which a connection that only reads cannot do. If
+        the file cannot be opened now, the first statement on it does so.
+
+        Raises:
+            Unavailable: see `require_recoverable`.
+        """
+        self.require_recoverable()
+        if _journal(self._file.path).exists():
+            with suppress(Unavailable, read_only.ConnectedRefusal):
+                self.fetch("SELECT count(*) FROM sqlite_schema", (), 0)
+
+    def require_recoverable(self) -> None:
+        """Check that the file is there if a crash may have left a transaction in both files, because SQLite decides by
+        the file beside it whether the redo log has committed.
+
+        Raises:
+            Unavailable: the file is missing.
+        """
+        if _journal(self._log).exists() and not self._file.path.exists():
+            raise Unavailable(read_only.AWAY)
+
+    def close(self) -> None:
+        """Close the connection. The next statement opens it again."""
+        if self._connection is not None:
+            self._connection.close(True)
+            self._connection = None
+
+    def _opened(self) -> sqlite.Connection:
+        """Return the connection to the file that is at the path now.
+
+        Raises:
+            TableChanged: another file has taken the place of the file.
+            Unavailable: the file cannot be opened, or is in WAL mode.
+        """
+        file_id, file_id_before = file_id_of(self._file.path), self._file_id
+        if file_id is None:
+            raise Unavailable(read_only.AWAY)
+        if file_id != file_id_before:
+            self.close()
+        if self._connection is None:
+            try:
+                self._connection = self._open()
+            except apsw.Error as error:
+                self._refuse(error, is_writing=False)
+            self._file_id = file_id
+        if file_id_before not in (None, file_id):
+            raise read_only.TableChanged(read_only.CHANGED)
+        return self._connection
+
+    def _open(self) -> sqlite.Connection:
+        opened = apsw.Connection(str(self._file.path), flags=apsw.SQLITE_OPEN_READWRITE)
+        for name, function in self._file.functions.items():
+            cast("Any", opened).create_scalar_function(name, function, 1, deterministic=True)
+        connection = cast(sqlite.Connection, opened)
+        connection.set_busy_timeout(LOCK_WAIT_MS)
+        connection.pragma("foreign_keys", "ON")
+        connection.pragma("synchronous", "FULL")
+        connection.execute(sqlite.numbered(_ATTACH), (str(self._log),))
+        return connection
+
+    def _require_begun(self, savepoints: int) -> None:
+        """Begin a transaction if there is none.
+
+        Raises:
+            ConnectedRefusal: the file has ended the transaction.
+            Unavailable: another application has locked the file, it cannot be written, or is in WAL mode.
+        """
+        connection = self._opened()
+        if self._is_begun:
+            if not connection.in_transaction:
+                raise read_only.ConnectedRefusal(_OTHER)
+            return
+        if is_wal(self._file.path):
+            self.close()
+            raise Unavailable(IN_WAL)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            # The file cannot be switched to WAL mode while it is locked.
+            if connection.execute("PRAGMA main.journal_mode").fetchall() == [("wal",)]:
+                connection.execute("ROLLBACK")
+                self.close()
+                raise Unavailable(IN_WAL)
+            for _ in range(savepoints):
+                connection.execute("SAVEPOINT inner_block")
+        except apsw.Error as error:
+            self._refuse(error, is_writing=True)
+        self._changes, self._is_begun = connection.total_changes(), True
+
+    def _refuse(self, error: apsw.Error, *, is_writing: bool) -> NoReturn:
+        """Raise the refusal for an error, and log the class of the error.
+
+        Raises:
+            ConnectedRefusal: the file refused the values.
+            StorageFull, Unavailable: the file cannot be written now, or a table has changed.
+        """
+        state = _state_of(error) if isinstance(error, apsw.ConstraintError) else ""
+        telemetry.logger("connected-database").warning(
+            "the connected database refused a statement", sqlstate=state, error=type(error).__name__
+        )
+        if is_writing and isinstance(error, _PERMISSIONS):
+            # The file is opened again, because the permissions may have changed by then.
+            self.close()
+        # Leave out the cause, whose text may be logged with this error.
+        raise self._meaning(error, state, is_writing=is_writing) from None
+
+    def _meaning(self, error: apsw.Error, state: str, *, is_writing: bool) -> Refused | read_only.ConnectedRefusal:
+        if is_disk_full(error) or (isinstance(error, apsw.IOError) and is_volume_full(self._file.path)):
+            return disk_full("the connected database")
+        if is_writing and isinstance(error, _PERMISSIONS):
+            return Unavailable(NOT_WRITABLE)
+        if state:
+            table, names = _columns_in(str(error)) if state in (_UNIQUE, _NOT_NULL) else ("", ())
+            return read_only.ConnectedRefusal(state, ("", table), columns=names)
+        return _meaning_of_statement(error, is_writing=is_writing)
+
+
+def _meaning_of_statement(error: apsw.Error, *, is_writing: bool) -> Refused | read_only.ConnectedRefusal:
+    if isinstance(error, apsw.InterruptError):
+        return Unavailable(read_only.SLOW)
+    if type(error) is apsw.SQLError and (not is_writing or "no such" in str(error)):
+        return read_only.TableChanged(read_only.CHANGED)
+    is_of_values = isinstance(error, apsw.SQLError | apsw.TooBigError | apsw.RangeError | apsw.MismatchError)
+    return read_only.ConnectedRefusal(_OTHER) if is_of_values else Unavailable(read_only.AWAY)
+
+
+def _state_of(error: apsw.ConstraintError) -> str:
+    """Return the SQLSTATE for an error of a constraint."""
+    if str(error).startswith(_OF_FOREIGN_KEY):
+        # ON DELETE RESTRICT has the code of a trigger.
+        return _FOREIGN_KEY
+    return _STATES.get(int(getattr(error, "extendedresult", 0)), _OTHER)
+
+
+def _journal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-journal")
+
+
+def _without_lock(statement: str) -> tuple[str, bool]:
+    """Return the statement without the lock of rows at its end, and whether it has one. SQLite has no such locks."""
+    for lock in _LOCKS:
+        if statement.endswith(lock):
+            return statement.removesuffix(lock), True
+    return statement, False
+
+
+def _columns_in(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the table and the columns in the text of an error. They are empty if the text names an index, or if a name
+    has characters that make the text ambiguous."""
+    match = _FAILED.search(text)
+    parts = [] if match is None else [each.split(".") for each in match[1].split(", ")]
+    if not parts or any(len(each) != 2 for each in parts) or len({table for table, *_ in parts}) != 1:
+        return "", ()
+    return parts[0][0], tuple(column for _, column in parts)
+
+
+def file_id_of(path: Path) -> tuple[int, int] | None:
+    """Return what identifies the file at the path, or None if there is no file."""
+    try:
+        file_status = path.stat()
+    except OSError:
+        return None
+    return file_status.st_dev, file_status.st_ino
+
+
+def is_wal(path: Path) -> bool:
+    """Return whether the file is in WAL mode. A file that cannot be read is not.
+
+    The file is opened by SQLite: if a process closes a file by itself, the kernel takes back all locks of that process
+    on the file, also those of its connections.
+    """
+    try:
+        file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+        try:
+            return _WAL in file.xRead(_HEADER_BYTES, 0)[_VERSIONS]
+        finally:
+            file.xClose()
+    except apsw.Error:
+        return False

@@ -1,0 +1,141 @@
+"""The redo log: the changes of our own SQLite file that belong to a commit of a file of others.
+
+SQLite commits two files together only if neither has a write-ahead log, and without one each commit of our own file
+would make its readers wait. The log is therefore a small third file without a write-ahead log. It commits together with
+the file of others, and its entry has the statements that the transaction has run on our own file. Our own file commits
+after it. If the process ends in between, the next transaction runs the statements of the entry first, before anything
+else has changed the file.
+
+The entries are numbered. `PRAGMA user_version` of our own file has the number of the last entry that it contains.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import apsw
+import msgspec
+
+from countersign.kernel.database import sqlite_connection as sqlite
+from countersign.kernel.database.port import Value
+from countersign.kernel.errors import Unavailable
+
+ENDING = "-connected"
+"""What the name of the log has after the name of our own file."""
+BUSY_MS = 2_000
+
+_CREATE = "CREATE TABLE IF NOT EXISTS pending_commit (number INTEGER PRIMARY KEY, statements BLOB NOT NULL)"
+_READ = "SELECT number, statements FROM pending_commit ORDER BY number DESC LIMIT 1"
+_REMOVE = "DELETE FROM pending_commit WHERE number <= $1"
+_OLDER = (
+    "The database file is older than its redo log, for example because it was restored. Remove the log, the file whose "
+    f"name ends in {ENDING}, to go on without the changes in it."
+)
+
+Statement: TypeAlias = tuple[str, Sequence[Value]]
+
+
+class Entry(NamedTuple):
+    """The statements that a commit of the file of others contains, and their number."""
+
+    number: int
+    statements: list[tuple[str, list[Any]]]
+
+
+def encoded(statements: Sequence[Statement]) -> bytes:
+    """Return the statements as an entry of the log has them."""
+    return msgspec.msgpack.encode(statements)
+
+
+def path_of(own: Path) -> Path:
+    """Return the path of the log of a file."""
+    return own.with_name(own.name + ENDING)
+
+
+class RedoLog:
+    """The log of one file of ours."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the log, and create it if it is missing.
+
+        Raises:
+            Unavailable: the log cannot be opened.
+        """
+        sqlite.create_private(path)
+        try:
+            self._connection = cast(sqlite.Connection, apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE))
+            self._connection.set_busy_timeout(BUSY_MS)
+            # The statements contain keys of values, which must not stay in the file after they are deleted.
+            self._connection.pragma("secure_delete", "ON")
+            self._connection.execute(_CREATE)
+        except apsw.Error as error:
+            sqlite.refuse(error, file=str(path))
+
+    def pending(self, connection: sqlite.Connection) -> Entry | None:
+        """Return the entry that our own file does not contain, or None. The connection to our own file has a write
+        lock, so that no other process commits.
+
+        Raises:
+            Unavailable: the log cannot be read, or our own file is older than the log.
+        """
+        row = sqlite.fetch_one(self._connection, _READ, ())
+        contained = last_number(connection)
+        if row is None:
+            return None
+        if row[0] <= contained:
+            self.remove(contained)
+            return None
+        if row[0] != contained + 1:
+            raise Unavailable(_OLDER)
+        return Entry(row[0], msgspec.msgpack.decode(row[1], type=list[tuple[str, list[Any]]]))
+
+    def is_empty(self) -> bool:
+        """Return whether the log has no entry.
+
+        Raises:
+            Unavailable: the log cannot be read.
+        """
+        return sqlite.fetch_one(self._connection, _READ, ()) is None
+
+    def remove(self, number: int) -> None:
+        """Remove the entries up to this number, which our own file contains. If that fails now, the next entry removes
+        them."""
+        with suppress(apsw.Error):
+            self._connection.execute(sqlite.numbered(_REMOVE), (number,))
+
+    def close(self) -> None:
+        """Close the log."""
+        self._connection.close()
+
+
+def last_number(connection: sqlite.Connection) -> int:
+    """Return the number of the last entry that our own file contains.
+
+    Raises:
+        Unavailable: the file cannot be read.
+    """
+    return int(sqlite.fetch(connection, "PRAGMA user_version", ())[0][0])
+
+
+def run_pending(connection: sqlite.Connection, log: RedoLog) -> bool:
+    """Run the statements of the entry that our own file does not contain, in the open transaction of the connection,
+    and commit them. Return whether there was one.
+
+    Raises:
+        Unavailable: the entry cannot be read, or does not fit the file.
+    """
+    entry = log.pending(connection)
+    if entry is None:
+        return False
+    try:
+        for statement, values in entry.statements:
+            connection.execute(sqlite.numbered(statement), values)
+        connection.pragma("user_version", entry.number)
+        connection.execute("COMMIT")
+    except apsw.Error as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise sqlite.refusal(error, connection) or Unavailable(_OLDER) from error
+    log.remove(entry.number)
+    return True
