@@ -12,7 +12,8 @@ MODULES = (
     *("connect/watch.py",),
     *("connect/schema_changes.py", "connect/table_history.py", "declare/review.py", "declare/rules/tables.py"),
     *("declare/text_file.py", "kernel/database/postgres_outside_tables.py", "kernel/database/read_only.py"),
-    *("kernel/database/sqlite_read_only.py", "records/adopted/*.py", "records/data_map.py"),
+    *("kernel/database/sqlite_outside_tables.py", "kernel/database/sqlite_read_only.py", "records/adopted/*.py"),
+    "records/data_map.py",
 )
 """The modules whose texts are about connected tables."""
 MIN_WORDS = 4
@@ -20,7 +21,8 @@ MIN_WORDS = 4
 _RAISED = re.compile(r"RAISE (?:EXCEPTION|WARNING|NOTICE) ('(?:[^']|'\s+')*')")
 _CODE = re.compile(
     r"^\s*(?:class|SELECT|WITH|INSERT|UPDATE|DELETE|DECLARE|CREATE|ALTER|SET|GRANT|REVOKE|FROM|JOIN|WHEN|d\.dbid)\b"
-    r"|\b(?:CASE|CAST|COLLATE|EXISTS|BETWEEN|typeof|isfinite|interval|pg_catalog|NOSUPERUSER|NO KEY)\b"
+    r"|\b(?:CASE|CAST|COLLATE|EXISTS|BETWEEN|typeof|isfinite|interval|pg_catalog|NOSUPERUSER|NO KEY|NOT LIKE|GLOB)\b"
+    r"|\bPRAGMA main\b"
     r"|\((?:SELECT|extract)\b|\blower\(|\[A-Z|\(\?|\\b|^[a-z]+(?:_[a-z]+)+$"
 )
 """SQL and regular expressions."""

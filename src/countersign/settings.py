@@ -62,6 +62,10 @@ class Settings:
         "URL",
         secret=True,
     )
+    existing_read_only: bool = _setting(
+        False,
+        "Only read the existing database, even if tables of the module text are writable. `--try` has this effect.",
+    )
     read_url: str = _setting(
         "",
         "URL of a streaming replica of the existing PostgreSQL database. Lists, searches, exports and counts of its "

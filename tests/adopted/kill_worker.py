@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import asyncpg
 
 from countersign.records.approvals import decisions
@@ -25,30 +26,74 @@ from tests.adopted.shop import Shop, open_shop
 from tests.adopted.writable import writable_registry
 
 
-class StatementCounter:
-    """Counts the statements that the driver has run, and kills the process after one of them."""
+class _CountedFile(apsw.VFSFile):
+    """A file whose changes are counted."""
 
-    def __init__(self, kill_at: int) -> None:
+    def __init__(self, name: Any, flags: list[int], add: Callable[[], None]) -> None:
+        super().__init__("unix", name, flags)
+        self._add = add
+
+    def xWrite(self, data: bytes, offset: int) -> None:
+        """Write, and count it."""
+        super().xWrite(data, offset)
+        self._add()
+
+    def xSync(self, flags: int) -> None:
+        """Sync, and count it."""
+        super().xSync(flags)
+        self._add()
+
+
+class CountedFiles(apsw.VFS):
+    """The files of SQLite, with a call of `add` after each change of one."""
+
+    def __init__(self, add: Callable[[], None]) -> None:
+        super().__init__("counted", "unix", makedefault=True)
+        self._add = add
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:
+        """Open a file."""
+        return _CountedFile(name, flags, self._add)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:
+        """Delete a file, and count it."""
+        super().xDelete(filename, syncdir)
+        self._add()
+
+
+class StatementCounter:
+    """Counts the statements that the drivers have run since `kill_at` was set, and kills the process after one of them.
+    On SQLite it counts the changes of files, such as those of each part of a COMMIT."""
+
+    def __init__(self) -> None:
         self.count = 0
-        self._kill_at = kill_at
+        self.kill_at: int | None = None
         for name in ("execute", "executemany", "fetch", "fetchrow"):
             setattr(asyncpg.Connection, name, self._counted(getattr(asyncpg.Connection, name)))
+        self._files = CountedFiles(self.add)
+
+    def add(self) -> None:
+        """Count one, and kill the process if it is the last one."""
+        if self.kill_at is None:
+            return
+        self.count += 1
+        if self.count == self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def _counted(self, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @functools.wraps(method)
         async def run(*arguments: Any, **options: Any) -> Any:
             result = await method(*arguments, **options)
-            self.count += 1
-            if self.count == self._kill_at:
-                os.kill(os.getpid(), signal.SIGKILL)
+            self.add()
             return result
 
         return run
 
 
 async def _work(order: dict[str, Any]) -> None:
+    counter = StatementCounter()
     async with open_shop(order["url"], Path(order["folder"]), writable_registry(), is_shared=True) as shop:
-        counter = StatementCounter(order["kill_at"])
+        counter.kill_at = order["kill_at"]
         await _send(shop, order)
         print(json.dumps({"is_killed": False, "count": counter.count}), flush=True)
 

@@ -3,7 +3,6 @@
 Each personal value contains a mark. A mark in an answer to an agent, or in the log, is a leak.
 """
 
-import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apsw
 import httpx
 import psycopg
 
@@ -53,6 +53,8 @@ from tests.servers.postgres import Cluster
 
 MARK = "xMARKx"
 ROOT_URL = "http://127.0.0.1"
+OWN_FILE = "own.sqlite"
+BUSY_MS = 2_000
 
 POSTGRES = """
 CREATE TYPE order_state AS ENUM ('new', 'paid', 'on hold');
@@ -162,12 +164,23 @@ MODELS = ("country", "customer", "order", "line")
 REGISTRY = Registry([base_models.MODULE, MODULE])
 
 
-def make_sqlite(path: Path) -> str:
+def make_sqlite(path: Path, tables: str = SQLITE) -> str:
     """Create the shop in a SQLite file, and return its address."""
-    with sqlite3.connect(path) as connection:
-        connection.executescript(SQLITE + ROWS)
-    connection.close()
+    run_sqlite(path, tables + ROWS)
     return f"sqlite:///{path}"
+
+
+def run_sqlite(path: Path | str, statements: str) -> list[tuple[Any, ...]]:
+    """Run statements on a SQLite file as another application does, and return their rows.
+
+    This uses the library of the service: another library in the same process would take back its locks.
+    """
+    connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(BUSY_MS)
+    try:
+        return list(connection.execute(statements).fetchall())
+    finally:
+        connection.close()
 
 
 def make_postgres(cluster: Cluster, url: str) -> str:
@@ -196,12 +209,28 @@ class Shop:
     url: str
     replica: ReadReplica | None = None
 
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the shop is in a SQLite file."""
+        return self.url.startswith("sqlite")
+
+    @property
+    def path(self) -> Path:
+        """The SQLite file of the shop."""
+        return Path(self.url.removeprefix("sqlite:///"))
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement of the other application."""
+        if self.is_sqlite:
+            return run_sqlite(self.path, statement)
+        name = self.url.rpartition("/")[2]
+        with psycopg.connect(self.url.replace(f"reader_{name}@", "postgres@")) as connection:
+            return connection.execute(statement.encode()).fetchall()
+
     def change(self, statement: str) -> None:
         """Run a statement of the other application that writes the shop."""
         if self.url.startswith("sqlite"):
-            with sqlite3.connect(self.url.removeprefix("sqlite:///")) as connection:
-                connection.execute(statement)
-            connection.close()
+            run_sqlite(self.path, statement)
             return
         name = self.url.rpartition("/")[2]
         with psycopg.connect(self.url.replace(f"reader_{name}@", "postgres@"), autocommit=True) as connection:
@@ -210,9 +239,9 @@ class Shop:
     def plan_of(self, statement: str, values: Sequence[Any]) -> str:
         """Return how the existing database would run a statement if its tables were large."""
         if self.url.startswith("sqlite"):
-            with sqlite3.connect(self.url.removeprefix("sqlite:///")) as connection:
-                named = {str(number): value for number, value in enumerate(values, 1)}
-                rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", named).fetchall()
+            connection = apsw.Connection(str(self.path))
+            named = {str(number): value for number, value in enumerate(values, 1)}
+            rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", named).fetchall()
             connection.close()
             return "\n".join(str(row[-1]) for row in rows)
         name = self.url.rpartition("/")[2]
@@ -251,20 +280,22 @@ async def open_shop(
     read_deadline_s: float = 5.0,
     replica_url: str = "",
 ) -> AsyncGenerator[Shop]:
-    """Open the service over the existing database at the address, with a replica of it if `replica_url` is set. Its own
-    tables are in the same database if `is_shared` is set, and in a SQLite file in the folder otherwise."""
+    """Open the service over the existing database at the address, with a replica of it if `replica_url` is set. If
+    `is_shared` is set, it can be written, and on PostgreSQL it also has the own tables. Otherwise they are in a SQLite
+    file in the folder."""
     folder = folder / "data"
     folder.mkdir(exist_ok=True)
     async with AsyncExitStack() as stack:
         master = load_master_key(None, None, folder)
-        own_url = url if is_shared else f"sqlite:///{folder / 'own.sqlite'}"
-        database = await open_database(own_url, schema="records", reserve_bytes=0)
+        connected = store.connected_file(registry, url) if is_shared else None
+        own_url = url if is_shared and connected is None else f"sqlite:///{folder / OWN_FILE}"
+        database = await open_database(own_url, schema="records", reserve_bytes=0, connected=connected)
         stack.push_async_callback(database.close)
         counters = SharedMemoryCounters(folder, slots=64)
         stack.push_async_callback(counters.close)
         await install.upgrade(database, registry, master)
         secret = await root_secret.secret(database, master)
-        existing = await store.open_adopted(registry, url, read_deadline_s)
+        existing = await store.open_adopted(registry, url, read_deadline_s, is_shared=is_shared)
         stack.push_async_callback(existing.close)
         records = Records(
             settings=Settings(data=str(folder)),

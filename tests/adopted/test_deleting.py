@@ -20,7 +20,7 @@ from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions, rights
 from countersign.records.approvals.proposals import Proposal
-from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, open_shop
+from tests.adopted.shop import MARK, MODULE, SQLITE, Shop, make_postgres, make_sqlite, open_shop
 from tests.declare.planting import model
 from tests.servers.postgres import Cluster
 
@@ -33,6 +33,7 @@ ALTER TABLE line DROP CONSTRAINT line_order_id_fkey, ADD CONSTRAINT of_order
 ALTER TABLE customer DROP CONSTRAINT customer_country_fkey, ADD CONSTRAINT of_country
     FOREIGN KEY (country) REFERENCES country ON DELETE SET NULL;
 """
+ON_POSTGRES = pytest.mark.parametrize("shop", ["postgres"], indirect=True)
 OTHER = Grant(model="customer", clear="*", commands=("get", "list", "delete"))
 COLUMNS = "first_name, email, note, born, activebool, country, balance, rating, status, visits, seen"
 
@@ -65,22 +66,33 @@ def _prepared(cluster: Cluster, url: str) -> str:
     return role_url
 
 
-@pytest.fixture
-async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> AsyncIterator[Shop]:
+def _prepared_sqlite(path: Path) -> str:
+    """Create the shop with the same foreign keys in a SQLite file."""
+    tables = SQLITE
+    for plain, action in (
+        ("REFERENCES country", "SET NULL"),
+        ("REFERENCES customer", "CASCADE"),
+        ("order_id TEXT NOT NULL", 'CASCADE'),
+    ):
+        target = plain if plain.startswith("REFERENCES") else f'{plain} REFERENCES "Orders"'
+        tables = tables.replace(plain, f"{target} ON DELETE {action}")
+    return make_sqlite(path, tables)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
     """The service over a shop whose rows it may delete."""
-    async with open_shop(_prepared(postgres_cluster, postgres_url), tmp_path, _registry(), is_shared=True) as opened:
+    if request.param == "sqlite":
+        url = _prepared_sqlite(tmp_path / "theirs.sqlite")
+    else:
+        url = _prepared(request.getfixturevalue("postgres_cluster"), request.getfixturevalue("postgres_url"))
+    async with open_shop(url, tmp_path, _registry(), is_shared=True) as opened:
         yield opened
-
-
-def _rows(shop: Shop, statement: str) -> list[tuple[Any, ...]]:
-    name = shop.url.rpartition("/")[2]
-    with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
-        return connection.execute(statement.encode()).fetchall()
 
 
 def _counts(shop: Shop) -> dict[str, int]:
     tables = {"country": "country", "customer": "customer", "order": '"Orders"', "line": "line"}
-    return {name: _rows(shop, f"SELECT count(*) FROM {table}")[0][0] for name, table in tables.items()}
+    return {name: shop.rows(f"SELECT count(*) FROM {table}")[0][0] for name, table in tables.items()}
 
 
 ALL = {"country": 2, "customer": 3, "order": 2, "line": 3}
@@ -147,7 +159,8 @@ async def test_the_keys_of_values_from_before_a_field_was_renamed_are_deleted(
     zoe = await _record(shop, root, "customer", first_name=f"Zoë {MARK}")
     await shop.inside.value(root, "customer", "update", id=zoe["id"], note=f"other {MARK}")
     ((_, _, changes),) = await _entries(shop)
-    shop.change("""UPDATE records.audit_entry SET changes = replace(changes, '"note":', '"remark":')""")
+    async with shop.inside.service.records.database.transaction() as transaction:
+        await transaction.run("""UPDATE audit_entry SET changes = replace(changes, '"note":', '"remark":')""")
     monkeypatch.setattr(shop.inside.models["customer"].fields["note"], "former_name", "remark")
 
     await shop.inside.value(root, "customer", "delete", id=zoe["id"])
@@ -190,9 +203,9 @@ async def test_a_deletion_is_in_no_deadlock_with_another_application_that_refers
 async def test_a_row_that_was_deleted_and_inserted_again_has_an_audit_that_can_be_read(shop: Shop) -> None:
     root = shop.inside.administrator()
     zoe = await _record(shop, root, "customer", first_name=f"Zoë {MARK}")
-    (row,) = _rows(shop, "SELECT quote_literal(note) FROM customer WHERE customer_id = 3")
+    (row,) = shop.rows("SELECT note FROM customer WHERE customer_id = 3")
     await shop.inside.value(root, "customer", "delete", id=zoe["id"])
-    shop.change(f"INSERT INTO customer (customer_id, first_name, note) VALUES (3, 'Zoë', {row[0]})")
+    shop.change(f"INSERT INTO customer (customer_id, first_name, note) VALUES (3, 'Zoë', '{row[0]}')")
     await shop.inside.value(root, "customer", "list")
 
     await shop.inside.value(root, "customer", "update", id=zoe["id"], note="later")
@@ -270,12 +283,13 @@ async def test_a_ref_that_the_database_sets_to_null_is_emptied_with_an_audit_ent
 
     await shop.inside.value(root, "country", "delete", id=austria["id"], cascade=True)
 
-    assert _rows(shop, "SELECT country FROM customer WHERE customer_id = 1") == [(None,)]
+    assert shop.rows("SELECT country FROM customer WHERE customer_id = 1") == [(None,)]
     first, last = await _entries(shop)
     assert first == ("country.delete", "customer", {"country": [austria["id"], None]})
     assert last[:2] == ("country.delete", "country")
 
 
+@ON_POSTGRES
 async def test_a_foreign_key_without_an_action_prevents_the_deletion_also_with_cascade(shop: Shop) -> None:
     root = shop.inside.administrator()
     ada = await _record(shop, root, "customer", first_name=f"Ada {MARK}")
@@ -299,11 +313,13 @@ async def test_a_table_that_is_not_connected_and_would_lose_rows_prevents_every_
     detail = await _refusal(shop, root, "customer", "delete", id=zoe["id"], cascade=True)
     other = await _refusal(shop, member, "customer", "delete", id=zoe["id"])
 
-    assert "rows of the table public.visit, which is not connected: declare it in the module text" in detail
+    table = "visit" if shop.is_sqlite else "public.visit"
+    assert f"rows of the table {table}, which is not connected: declare it in the module text" in detail
     assert "visit" not in other
     assert _counts(shop) == ALL
 
 
+@ON_POSTGRES
 async def test_a_table_that_is_not_connected_and_refers_to_the_row_is_named_to_administrators(shop: Shop) -> None:
     root, member = shop.inside.administrator(), await shop.inside.person(OTHER)
     zoe = await _record(shop, root, "customer", first_name=f"Zoë {MARK}")
@@ -322,6 +338,7 @@ async def test_a_table_that_is_not_connected_and_refers_to_the_row_is_named_to_a
     assert _counts(shop) == ALL
 
 
+@ON_POSTGRES
 async def test_rows_that_a_policy_hides_are_not_deleted_by_a_cascade(shop: Shop) -> None:
     root = shop.inside.administrator()
     bob = await _record(shop, root, "customer", first_name=f"Bob {MARK}")
@@ -335,14 +352,16 @@ async def test_rows_that_a_policy_hides_are_not_deleted_by_a_cascade(shop: Shop)
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("shop", "change"),
     [
-        "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
-        "CREATE TRIGGER keep BEFORE DELETE ON customer FOR EACH ROW EXECUTE FUNCTION keep()",
-        "ALTER TABLE customer ENABLE ROW LEVEL SECURITY; CREATE POLICY a ON customer FOR SELECT USING (true); "
-        "CREATE POLICY b ON customer FOR UPDATE USING (true)",
+        ("sqlite", "CREATE TRIGGER keep BEFORE DELETE ON customer BEGIN SELECT RAISE(IGNORE); END"),
+        ("postgres", "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
+        "CREATE TRIGGER keep BEFORE DELETE ON customer FOR EACH ROW EXECUTE FUNCTION keep()"),
+        ("postgres", "ALTER TABLE customer ENABLE ROW LEVEL SECURITY; CREATE POLICY a ON customer FOR SELECT USING "
+        "(true); CREATE POLICY b ON customer FOR UPDATE USING (true)"),
     ],
-)
+    indirect=["shop"],
+)  # fmt: skip
 async def test_a_row_that_a_trigger_or_a_policy_keeps_is_not_said_to_be_deleted(shop: Shop, change: str) -> None:
     root = shop.inside.administrator()
     zoe = await _record(shop, root, "customer", first_name=f"Zoë {MARK}")
@@ -358,8 +377,11 @@ async def test_a_row_that_a_trigger_adds_is_not_deleted_unnoticed(shop: Shop) ->
     root = shop.inside.administrator()
     ada = await _record(shop, root, "customer", first_name=f"Ada {MARK}")
     shop.change(
-        "CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN INSERT INTO public.line "
-        "VALUES (old.order_id, old.number + 10, 'again'); RETURN old; END $$; "
+        "CREATE TRIGGER again AFTER DELETE ON line WHEN old.number < 10 BEGIN INSERT INTO line VALUES (old.order_id, "
+        "old.number + 10, 'again'); END"
+        if shop.is_sqlite
+        else "CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN INSERT INTO "
+        "public.line VALUES (old.order_id, old.number + 10, 'again'); RETURN old; END $$; "
         "CREATE TRIGGER again AFTER DELETE ON line FOR EACH ROW EXECUTE FUNCTION again()"
     )
 
@@ -369,6 +391,7 @@ async def test_a_row_that_a_trigger_adds_is_not_deleted_unnoticed(shop: Shop) ->
     assert (_counts(shop), await _entries(shop)) == (ALL, [])
 
 
+@ON_POSTGRES
 async def test_no_row_that_refers_to_a_row_is_inserted_while_it_is_deleted(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -421,7 +444,7 @@ async def test_a_row_is_deleted_that_refers_to_itself_but_not_rows_that_refer_to
 
         assert blocked == "another record refers to this one"
         assert "in a circle" in detail
-        assert _rows(shop, "SELECT id FROM node ORDER BY id") == [(2,), (3,)]
+        assert shop.rows("SELECT id FROM node ORDER BY id") == [(2,), (3,)]
 
 
 class Parcel(Model, table=Table("parcel", key=("tenant", "number"), writable=True, deletes=True)):
@@ -466,7 +489,7 @@ async def test_a_deletion_does_nothing_that_neither_the_foreign_key_nor_the_modu
         detail = await _refusal(shop, root, "parcel", "delete", id=parcel["id"], cascade=True)
 
         assert detail == "another record refers to this one"
-        assert _rows(shop, f"SELECT tenant, parcel_number FROM {kept}") == [(1, 2)]
+        assert shop.rows(f"SELECT tenant, parcel_number FROM {kept}") == [(1, 2)]
 
 
 @pytest.mark.parametrize("deletable", [frozenset({"customer"}), frozenset({"customer", "line"})])
@@ -485,6 +508,7 @@ async def test_records_of_a_model_that_cannot_be_deleted_prevent_a_cascade(
         assert _counts(shop) == ALL
 
 
+@ON_POSTGRES
 async def test_a_missing_privilege_names_the_command_that_prints_it(shop: Shop) -> None:
     root = shop.inside.administrator()
     zoe = await _record(shop, root, "customer", first_name=f"Zoë {MARK}")
@@ -512,6 +536,7 @@ async def test_a_cascade_deletes_no_record_that_the_person_may_not_delete(shop: 
     assert _counts(shop) == ALL
 
 
+@ON_POSTGRES
 async def test_a_cascade_locks_the_records_before_it_checks_the_rights_to_them(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from tests.adopted.shop import Shop
@@ -56,19 +55,17 @@ def send(shop: Shop, proposer: Proposer, tmp_path: Path) -> Iterator[Send]:
         stdout.close()
 
 
-def _state(shop: Shop, plan_id: str) -> tuple[int, int, int, str]:
+async def _state(shop: Shop, plan_id: str) -> tuple[int, int, int, str]:
     """Return the visits of the first customer, the number of updates that its trigger has seen, the number of audit
-    entries, and the state of the plan."""
-    name = shop.url.rpartition("/")[2]
-    with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
-        row = connection.execute(
-            "SELECT (SELECT visits FROM public.customer WHERE customer_id = 1), (SELECT count(*) FROM public.log), "
-            "(SELECT count(*) FROM records.audit_entry WHERE command = 'customer.update'), "
-            "(SELECT state FROM records.plan WHERE id = %s)",
-            [plan_id],
-        ).fetchone()
-    assert row is not None
-    return row[0], row[1], row[2], row[3] or ""
+    entries, and the state of the plan. On SQLite the next transaction completes what the kill has interrupted."""
+    (theirs,) = shop.rows("SELECT visits, (SELECT count(*) FROM log) FROM customer WHERE customer_id = 1")
+    async with shop.inside.service.records.database.transaction() as transaction:
+        (ours,) = await transaction.fetch(
+            "SELECT (SELECT count(*) FROM audit_entry WHERE command = 'customer.update'), "
+            "(SELECT state FROM plan WHERE id = $1)",
+            plan_id,
+        )
+    return theirs[0], theirs[1], ours[0], ours[1] or ""
 
 
 @pytest.mark.parametrize("is_plan", [False, True], ids=["update", "approve"])
@@ -81,10 +78,10 @@ async def test_the_row_the_audit_entry_and_the_plan_change_together(
         visits = FIRST_VISITS + 2 * points
         plan_id = await proposer.propose(visits=visits) if is_plan else ""
         order = {"id": record["id"], "visits": visits, "plan": plan_id, "key": f"{KEY}{points:012x}"}
-        before = _state(shop, plan_id)
+        before = await _state(shop, plan_id)
 
         ended = send(**order, kill_at=kill_at)
-        after = _state(shop, plan_id)
+        after = await _state(shop, plan_id)
         send(**order, kill_at=0)
 
         is_written = after[1] > before[1]
@@ -92,7 +89,7 @@ async def test_the_row_the_audit_entry_and_the_plan_change_together(
         written = (visits + 1, before[1] + 1, before[2] + 1, "executed" if is_plan else "")
         assert after == (written if is_written else before)
         assert ended["is_killed"] or is_written
-        assert _state(shop, plan_id) == written
+        assert await _state(shop, plan_id) == written
         points, written_points = points + 1, written_points + is_written
         if not kill_at:
             step = 1 if is_full else max(1, ended["count"] // SAMPLE)
@@ -102,4 +99,5 @@ async def test_the_row_the_audit_entry_and_the_plan_change_together(
 
     # The first and the last run were not killed.
     assert points > SAMPLE
-    figures |= {"points": points - 2, "written_before_the_kill": written_points - 2, "torn": 0, "doubled": 0}
+    if not shop.is_sqlite:
+        figures |= {"points": points - 2, "written_before_the_kill": written_points - 2, "torn": 0, "doubled": 0}

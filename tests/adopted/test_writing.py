@@ -20,7 +20,7 @@ from countersign.records import base_models
 from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
-from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, open_shop
+from tests.adopted.shop import MARK, MODULE, SQLITE, Shop, make_postgres, make_sqlite, open_shop, run_sqlite
 from tests.adopted.writable import writable_registry
 from tests.servers.postgres import Cluster
 
@@ -35,10 +35,35 @@ CREATE TRIGGER note_change BEFORE UPDATE OF visits ON customer FOR EACH ROW EXEC
 """
 
 
-@pytest.fixture
-async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> AsyncIterator[Shop]:
-    """The service over a shop that it may write, with its own tables in the same database."""
-    url = make_postgres(postgres_cluster, postgres_url)
+SQLITE_TRIGGERS = f"""
+UPDATE customer SET email = 'zoe{MARK}@example.com' WHERE customer_id = 3;
+CREATE UNIQUE INDEX email_is_unique ON customer (email);
+CREATE TABLE log (text text);
+CREATE TRIGGER note_change AFTER UPDATE OF visits ON customer BEGIN
+    INSERT INTO log VALUES (new.first_name);
+    UPDATE customer SET visits = new.visits + 1 WHERE customer_id = new.customer_id;
+END;
+"""
+ON_SQLITE = pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+ON_POSTGRES = pytest.mark.parametrize("shop", ["postgres"], indirect=True)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
+    """The service over a shop that it may write."""
+    if request.param == "sqlite":
+        checked = "visits INTEGER CONSTRAINT visits_are_few CHECK (visits < 1000)"
+        url = make_sqlite(tmp_path / "theirs.sqlite", SQLITE.replace("visits INTEGER", checked))
+        run_sqlite(tmp_path / "theirs.sqlite", SQLITE_TRIGGERS)
+    else:
+        url = _prepared(request.getfixturevalue("postgres_cluster"), request.getfixturevalue("postgres_url"))
+    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
+        yield opened
+
+
+def _prepared(cluster: Cluster, postgres_url: str) -> str:
+    """Create the shop with a role that may write its rows, and may create the schema of the own tables."""
+    url = make_postgres(cluster, postgres_url)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         name = postgres_url.rpartition("/")[2]
         role = f"reader_{name}"
@@ -51,16 +76,11 @@ async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> 
         connection.execute(f"GRANT INSERT ({columns}), UPDATE ({columns}) ON customer TO {role}".encode())
         connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO {role}".encode())
         connection.execute(f'GRANT INSERT, UPDATE ON "Orders", line TO {role}'.encode())
-    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
-        yield opened
+    return url
 
 
 def _row(shop: Shop, statement: str) -> tuple[Any, ...]:
-    name = shop.url.rpartition("/")[2]
-    with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
-        row = connection.execute(statement.encode()).fetchone()
-    assert row is not None
-    return row
+    return shop.rows(statement)[0]
 
 
 async def _customer(shop: Shop, person: Caller, first_name: str = f"Ada {MARK}") -> dict[str, Any]:
@@ -92,11 +112,15 @@ async def test_an_update_changes_the_row_and_returns_the_record_after_it(shop: S
 
     assert changed["revision"] != record["revision"]
     assert changed == await _customer(shop, root)
-    assert _row(
-        shop,
-        "SELECT balance::text, rating::text, status, seen::text, born::text, activebool, note, password FROM customer "
-        "WHERE customer_id = 1",
-    ) == ("-0.07", "2.2500", 1, "2026-11-30 06:00:00.123+00", "2001-02-03", False, "Grüße", f"secret {MARK}")
+    names = ("balance", "rating", "seen", "born")
+    texts = ", ".join(f"CAST({name} AS text)" for name in names)
+    assert _row(shop, f"SELECT {texts}, status, activebool, note, password FROM customer WHERE customer_id = 1") == (
+        "-0.07",
+        "2.25" if shop.is_sqlite else "2.2500",
+        # SQLite keeps the format of the value before.
+        "2026-11-30T06:00:00.123Z" if shop.is_sqlite else "2026-11-30 06:00:00.123+00",
+        "2001-02-03", 1, False, "Grüße", f"secret {MARK}",
+    )  # fmt: skip
 
 
 async def test_the_audit_entry_has_what_a_trigger_has_changed_and_personal_values_encrypted(shop: Shop) -> None:
@@ -159,6 +183,7 @@ async def test_two_people_who_update_one_revision_do_not_lose_a_change(shop: Sho
     assert len(await _entries(shop)) == 1
 
 
+@ON_POSTGRES
 async def test_an_update_of_a_row_that_others_have_locked_is_refused_after_a_time(shop: Shop) -> None:
     root = shop.inside.administrator()
     record = await _customer(shop, root)
@@ -171,6 +196,7 @@ async def test_an_update_of_a_row_that_others_have_locked_is_refused_after_a_tim
     assert detail == "The connected database cannot be reached now; try again."
 
 
+@ON_POSTGRES
 async def test_an_update_does_not_block_others_who_insert_rows_that_refer_to_the_row(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +218,7 @@ async def test_an_update_does_not_block_others_who_insert_rows_that_refer_to_the
     assert _row(shop, "SELECT visits FROM customer WHERE customer_id = 1") == (9,)
 
 
+@ON_POSTGRES
 async def test_statements_on_our_tables_after_an_update_find_our_schema(shop: Shop) -> None:
     root = shop.inside.administrator()
     record = await _customer(shop, root)
@@ -259,6 +286,7 @@ async def test_a_repeated_call_with_a_key_writes_once(shop: Shop) -> None:
         ({"country": "0" * 64}, "customer.country must be the id of a country record"),
     ],
 )  # fmt: skip
+@ON_POSTGRES
 async def test_what_the_database_refuses_is_told_in_words_without_its_values(
     shop: Shop, fields: dict[str, object], detail: str
 ) -> None:
@@ -282,6 +310,7 @@ async def test_a_field_of_the_key_is_not_changed(shop: Shop) -> None:
     )
 
 
+@ON_POSTGRES
 async def test_a_missing_privilege_names_the_command_that_prints_it(shop: Shop) -> None:
     root = shop.inside.administrator()
     country = (await shop.inside.value(root, "country", "list"))[0]
@@ -394,6 +423,7 @@ async def test_an_agent_cannot_propose_a_text_in_clear_for_a_masked_field(
     assert (refused.status_code, refused.json()["error"]) == (400, detail)
 
 
+@ON_POSTGRES
 async def test_a_plan_of_several_steps_creates_a_record_and_one_that_refers_to_it(
     shop: Shop, proposer: Proposer
 ) -> None:
@@ -505,6 +535,7 @@ async def test_a_ref_does_not_change_a_column_of_another_ref(deals: Shop) -> Non
     assert (both["first"], both["second_ref"]) == (things["other"], things["other"])
 
 
+@ON_POSTGRES
 async def test_settings_that_a_trigger_changes_do_not_stay_on_the_connection(shop: Shop) -> None:
     root = shop.inside.administrator()
     record = await _customer(shop, root)
@@ -522,6 +553,7 @@ async def test_settings_that_a_trigger_changes_do_not_stay_on_the_connection(sho
     assert (paths, timeouts) == ({'"records", pg_temp'}, {"10s"})
 
 
+@ON_POSTGRES
 async def test_a_plan_whose_approval_lacks_a_privilege_is_refused_in_words(shop: Shop, proposer: Proposer) -> None:
     plan_id = await proposer.propose(visits=70)
     role = f"reader_{shop.url.rpartition('/')[2]}"

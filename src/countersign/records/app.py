@@ -16,6 +16,7 @@ from countersign.kernel.database import migration_marker
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.database.sqlite_outside_tables import ConnectedFile
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http import client_address, idempotency
 from countersign.kernel.http.app import App, Policy
@@ -128,7 +129,8 @@ async def opened(
     await asyncio.to_thread(migration_marker.require_in_use, data, settings.database_url)
     master = master_key(settings)
     async with AsyncExitStack() as stack:
-        database = await open_tables(settings)
+        connected = _connected_file(settings, registry)
+        database = await open_tables(settings, connected)
         stack.push_async_callback(database.close)
         locations = places_of(settings, database)
         # Check the installation first, so that no tables are created in the database of another installation.
@@ -162,21 +164,32 @@ async def opened(
         yield assembled(records, counters, adopted_database)
 
 
+def _connected_file(settings: Settings, registry: Registry) -> ConnectedFile | None:
+    """Return the SQLite file of others that transactions of our own SQLite file also write, or None."""
+    if settings.database_url or settings.existing_read_only:
+        return None
+    return adopted_store.connected_file(registry, settings.existing_url)
+
+
 async def _open_adopted(
     stack: AsyncExitStack, settings: Settings, registry: Registry, secret: bytes
 ) -> Mapping[str, AdoptedStore]:
     """Open the existing database that the models with a table read, and return their stores."""
     if not adopted_store.adopted_models(registry):
         return {}
+    has_own_tables = bool(settings.database_url) or _connected_file(settings, registry) is not None
+    is_shared = has_own_tables and not settings.existing_read_only
     try:
-        adopted_database = await adopted_store.open_adopted(registry, settings.existing_url, settings.read_deadline_s)
+        adopted_database = await adopted_store.open_adopted(
+            registry, settings.existing_url, settings.read_deadline_s, is_shared=is_shared
+        )
     except ValueError as error:
         raise BadSetting(f"the address of the existing database: {error}") from error
     stack.push_async_callback(adopted_database.close)
     await adopted_store.require_narrow_rights(registry, adopted_database, accepts_wide=settings.accept_wide_rights)
     replica = await _open_replica(stack, settings, registry, adopted_database)
     stores = await adopted_store.stores(
-        registry, adopted_database, secret, is_shared=bool(settings.database_url), replica=replica
+        registry, adopted_database, secret, is_shared=is_shared, replica=replica
     )
     for suspension in {store.suspensions for store in stores.values()}:
         await stack.enter_async_context(periodic(suspension.check, every_s=CHECK_EVERY_S))
@@ -213,8 +226,9 @@ def places_of(settings: Settings, database: Database | None) -> InstallationPlac
     return InstallationPlaces(Path(settings.data), settings.database_url, SERVICE, database)
 
 
-async def open_tables(settings: Settings) -> Database:
-    """Open the configured database without upgrading it. The caller must close it.
+async def open_tables(settings: Settings, connected: ConnectedFile | None = None) -> Database:
+    """Open the configured database without upgrading it. The caller must close it. Its transactions can also write the
+    `connected` file of others.
 
     Raises:
         Unavailable: the database cannot be opened or reached.
@@ -226,6 +240,7 @@ async def open_tables(settings: Settings) -> Database:
         pool=settings.database_pool,
         read_deadline_s=settings.read_deadline_s,
         reserve_bytes=settings.reserve_mib << 20,
+        connected=connected,
     )
 
 

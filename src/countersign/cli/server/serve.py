@@ -101,7 +101,7 @@ def _with_existing_database(settings: Settings, ports: Mapping[str, int]) -> Set
     if not url:
         raise click.UsageError("--try needs the address of your database: set COUNTERSIGN_EXISTING_URL")
     _require_tables(settings)
-    return replace(settings, existing_url=url, database_url="")
+    return replace(settings, existing_url=url, database_url="", existing_read_only=True)
 
 
 def _require_tables(settings: Settings) -> None:

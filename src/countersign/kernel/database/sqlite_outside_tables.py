@@ -109,14 +109,22 @@ class OutsideTables:
         connection.set_progress_handler(lambda: clock.monotonic_s() >= deadline_s, STEPS_BETWEEN_CHECKS)
         try:
             rows = connection.execute(sqlite.numbered(text), values).fetchall()
-            if is_writing and connection.status(apsw.SQLITE_DBSTATUS_DEFERRED_FKS)[0]:
-                raise read_only.ConnectedRefusal(_FOREIGN_KEY)
         except apsw.Error as error:
             self._refuse(error, is_writing=is_writing)
         finally:
             if self._connection is connection:
                 connection.set_progress_handler(None)
         return rows
+
+    def check_constraints(self) -> None:
+        """Check the foreign keys that are checked at the end of the transaction.
+
+        Raises:
+            ConnectedRefusal: one is violated.
+        """
+        connection = self._connection
+        if self._is_begun and connection is not None and connection.status(apsw.SQLITE_DBSTATUS_DEFERRED_FKS)[0]:
+            raise read_only.ConnectedRefusal(_FOREIGN_KEY)
 
     def run(self, statement: str) -> None:
         """Run a statement about a savepoint in the open transaction, if there is one."""

@@ -131,7 +131,12 @@ class SqliteTransaction:
         )
 
     async def check_connected(self) -> None:
-        """Do nothing: tables of others are in another file."""
+        """Check the deferred constraints of tables of the file of others.
+
+        Raises:
+            ConnectedRefusal: a constraint is violated.
+        """
+        self._writer.check_outside()
 
 
 class SqliteWriter:
@@ -245,6 +250,15 @@ class SqliteWriter:
             yield row
             # The next row is asked for after the statement has run with this one.
             self.note(statement, row)
+
+    def check_outside(self) -> None:
+        """Check the deferred constraints of the file of others, if there is one.
+
+        Raises:
+            ConnectedRefusal: a constraint is violated.
+        """
+        if self._outside is not None:
+            self._outside.check_constraints()
 
     def run_outside(self, statement: str) -> None:
         """Run a statement about a savepoint also in the transaction of the file of others, if there is one."""

@@ -19,6 +19,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Dialect
 from countersign.kernel.database.read_only import ExistingDatabase
 from countersign.kernel.database.table_fingerprints import TableId
+from countersign.records.adopted import sqlite_values
 from countersign.records.masking.record_ids import Key, KeyKind
 
 _POSTGRES_COLUMNS = """
@@ -70,6 +71,13 @@ WHERE (n.nspname, c.relname) IN (
         )
         SELECT FROM parts JOIN pg_catalog.pg_class AS f ON f.oid = parts.part AND f.relkind = 'f'
     ))
+"""
+# The conflict clause of a constraint may delete other rows, of which nothing is noticed.
+_SQLITE_UNWRITABLE = """
+SELECT s.name
+FROM sqlite_schema AS s
+WHERE s.type IN ('table', 'view') AND lower(s.name) IN (SELECT lower(value) FROM json_each($1))
+    AND (s.type = 'view' OR s.sql LIKE 'CREATE VIRTUAL%' OR s.sql LIKE '%CONFLICT%REPLACE%')
 """
 _HAS_ICU = "SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i'"
 _ENCODING = "SELECT current_setting('server_encoding')"
@@ -175,10 +183,19 @@ async def indexed(database: ExistingDatabase, model: Declared) -> frozenset[str]
 
 
 async def unwritable(database: ExistingDatabase, relations: frozenset[str]) -> frozenset[str]:
-    """Return the relations of PostgreSQL that cannot be written in one transaction with the audit entry."""
+    """Return the relations that cannot be written in one transaction with the audit entry."""
+    if database.dialect == "sqlite":
+        return await _sqlite_unwritable(database, relations)
     names = {schema_and_table(each): each for each in relations}
     listed = msgspec.json.encode([{"s": each[0], "t": each[1]} for each in names]).decode()
     return frozenset(names[schema, table] for schema, table in await database.scan(_POSTGRES_UNWRITABLE, listed))
+
+
+async def _sqlite_unwritable(database: ExistingDatabase, relations: frozenset[str]) -> frozenset[str]:
+    tables = {each: list(relation_names(each))[-1] for each in relations}
+    rows = await database.scan(_SQLITE_UNWRITABLE, msgspec.json.encode(list(tables.values())).decode())
+    found = {str(name).lower() for (name,) in rows}
+    return frozenset(each for each, table in tables.items() if table.lower() in found)
 
 
 async def folds_unicode(database: ExistingDatabase) -> bool:
@@ -330,6 +347,11 @@ def is_exact_text(dialect: Dialect, type_: ColumnType) -> bool:
     return dialect == "sqlite" or (type_.schema == _PLAIN and type_.name in _EXACT_TEXTS)
 
 
+def is_counter(dialect: Dialect, type_: ColumnType) -> bool:
+    """Return whether the column has whole numbers."""
+    return is_integer(type_) if dialect == "postgres" else sqlite_values.affinity_of(type_.name) == "integer"
+
+
 def is_integer(type_: ColumnType) -> bool:
     """Return whether the column has an integer type of PostgreSQL."""
     return type_.schema == _PLAIN and type_.name in INTEGERS
@@ -347,9 +369,11 @@ def marks_deletions(dialect: Dialect, type_: ColumnType) -> bool:
     return dialect == "sqlite" or (type_.schema == _PLAIN and type_.name in _DELETION_MARKS)
 
 
-def deletion_mark(type_: ColumnType) -> str:
-    """Return the expression of PostgreSQL for the value that marks a row as deleted now. Times without a zone are in
-    UTC."""
+def deletion_mark(dialect: Dialect, type_: ColumnType, other: str) -> str:
+    """Return the expression for the value that marks a row as deleted now. Times without a zone are in UTC. `other` is
+    the expression for the value of another row, whose format SQLite keeps."""
+    if dialect == "sqlite":
+        return sqlite_values.deletion_mark(type_.name, other)
     return _DELETION_MARKS[type_.name]
 
 
@@ -451,43 +475,66 @@ def decimal_terms(dialect: Dialect, column: str, placeholder: str) -> tuple[str,
     return f"CAST({column} AS REAL)", f"CAST({placeholder} AS REAL)"
 
 
-def row_hash(types: ColumnTypes, alias: str) -> str:
-    """Return the expression of PostgreSQL for a hash of the row. It also changes with values that a field does not
-    show, such as those of a Select that have no option of their own."""
+def row_hash(dialect: Dialect, types: ColumnTypes, alias: str) -> str:
+    """Return the expression for a hash of the row. It also changes with values that a field does not show, such as
+    those of a Select that have no option of their own."""
+    if dialect == "sqlite":
+        return sqlite_values.row_hash(types, alias)
     columns = ", ".join(f"{alias}.{quoted(name)}" for name in types)
     return f'pg_catalog.hashtextextended(ROW({columns})::text COLLATE "C", 0)'
 
 
-def written_key(type_: ColumnType, placeholder: str) -> str:
-    """Return the expression for a value of a key to write to a column of PostgreSQL. The database refuses a label that
-    has been renamed."""
-    if type_.is_enum:
+def written_key(dialect: Dialect, type_: ColumnType, placeholder: str) -> str:
+    """Return the expression for a value of a key to write to a column. PostgreSQL refuses a label that has been
+    renamed."""
+    if dialect == "postgres" and type_.is_enum:
         return f"{placeholder}::text::{type_.sql}"
-    return key_operand("postgres", type_, placeholder)
+    return key_operand(dialect, type_, placeholder)
 
 
-def write_obstacle(type_: ColumnType, field: Field, value: Stored) -> str | None:
-    """Return why a column of PostgreSQL cannot have the value exactly, with the remedy, or None."""
-    if isinstance(field, Bool):
-        is_fitting = type_.name in _BOOLEANS
-        remedy = "cannot be set: its column has texts, so declare Select(values=…) with those for true and false"
-        return None if is_fitting else remedy
-    if isinstance(field, Date):
-        return None if type_.name == "date" else "cannot be set: its column has a time of day, so declare Moment"
+def write_obstacle(dialect: Dialect, type_: ColumnType, field: Field, value: Stored) -> str | None:
+    """Return why a column cannot have the value exactly, with the remedy, or None."""
+    if isinstance(field, Bool) and _has_texts(dialect, type_):
+        return "cannot be set: its column has texts, so declare Select(values=…) with those for true and false"
+    if isinstance(field, Date) and _has_time(dialect, type_):
+        return "cannot be set: its column has a time of day, so declare Moment"
+    if isinstance(field, Moment) and _has_numbers(dialect, type_):
+        return "cannot be set: its column has numbers"
     if isinstance(field, Select) and value == field.unknown:
         return f"cannot be set to {field.unknown}: it stands for all other values of the connected database"
-    return _excess_decimals(type_, str(value)) if isinstance(field, Decimal) else None
+    return _excess_decimals(dialect, type_, field, value) if isinstance(field, Decimal | Money) else None
 
 
-def _excess_decimals(type_: ColumnType, number: str) -> str | None:
-    if type_.scale is not None and len(number.partition(".")[2]) > type_.scale:
-        return f"must have {type_.scale} decimals at most"
-    return None
+def _has_texts(dialect: Dialect, type_: ColumnType) -> bool:
+    if dialect == "postgres":
+        return type_.name not in _BOOLEANS
+    return sqlite_values.affinity_of(type_.name) == "text"
 
 
-def written_operand(field: Field, value: Stored) -> Stored:
+def _has_time(dialect: Dialect, type_: ColumnType) -> bool:
+    return type_.name != "date" if dialect == "postgres" else sqlite_values.has_time(type_.name)
+
+
+def _has_numbers(dialect: Dialect, type_: ColumnType) -> bool:
+    return dialect == "sqlite" and sqlite_values.affinity_of(type_.name) in ("integer", "real")
+
+
+def _excess_decimals(dialect: Dialect, type_: ColumnType, field: Field, value: Stored) -> str | None:
+    scale, decimals = type_.scale, len(str(value).partition(".")[2])
+    if isinstance(field, Money):
+        # PostgreSQL itself rounds an amount, which is noticed afterwards.
+        is_whole = dialect == "postgres" or cast("int", value) % 10**field.scale == 0
+        decimals = 0 if is_whole else field.scale
+    if dialect == "sqlite" and sqlite_values.affinity_of(type_.name) == "integer":
+        scale = 0
+    return f"must have {scale} decimals at most" if scale is not None and decimals > scale else None
+
+
+def written_operand(dialect: Dialect, field: Field, value: Stored) -> Stored:
     """Return the value that `written_value` converts. The value of a select is the one that the database has for it,
     and an instant is a text, because a number would have to be multiplied by an interval, which rounds."""
+    if dialect == "sqlite":
+        return sqlite_values.operand(field, value)
     if isinstance(field, Moment):
         return clock.to_datetime(Instant(cast("int", value))).isoformat()
     if not isinstance(field, Select) or not field.values:
@@ -495,9 +542,11 @@ def written_operand(field: Field, value: Stored) -> Stored:
     return next(str(each) for each, option in field.values.items() if option == value)
 
 
-def written_value(type_: ColumnType, field: Field, placeholder: str) -> str:
-    """Return the expression of PostgreSQL that converts a stored value to the type of the column. It is the inverse of
-    `stored_value`."""
+def written_value(dialect: Dialect, type_: ColumnType, field: Field, placeholder: str, earlier: str) -> str:
+    """Return the expression that converts a stored value to the type of the column. It is the inverse of
+    `stored_value`. `earlier` is the expression for the value before, whose format SQLite keeps."""
+    if dialect == "sqlite":
+        return sqlite_values.expression(field, placeholder, earlier)
     return f"{_converted(type_, field, placeholder)}::{type_.sql}"
 
 

@@ -1,7 +1,7 @@
 """The foreign keys that refer to the rows of a connected table, and what a deletion does to the rows that have them.
 
-PostgreSQL deletes or changes these rows with the rights of the owner of their table, so also rows that Countersign does
-not see. A deletion is only allowed if no such row can exist.
+PostgreSQL deletes or changes these rows with the rights of the owner of their table, and SQLite has no rights, so also
+rows that Countersign does not see. A deletion is only allowed if no such row can exist.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ import msgspec
 from countersign.declare import Declared, Ref
 from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.registry import Referrer, Registry
-from countersign.kernel.database.port import Row
+from countersign.kernel.database.port import Dialect, Row
 from countersign.kernel.database.table_fingerprints import TableId
 from countersign.records.adopted import columns
 from countersign.records.commands.errors import BadInput
@@ -43,6 +43,16 @@ LEFT JOIN pg_catalog.pg_constraint AS k ON k.contype = 'f' AND (k.conparentid = 
 LEFT JOIN pg_catalog.pg_class AS f ON f.oid = k.conrelid
 LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = f.relnamespace
 """
+# A foreign key without columns of the other table refers to its primary key.
+_SQLITE_FOREIGN_KEYS = """
+SELECT s.name, f.id, f.on_delete, f."from", coalesce(f."to", p.name)
+FROM sqlite_schema AS s
+JOIN pragma_foreign_key_list(s.name) AS f
+LEFT JOIN pragma_table_xinfo($1) AS p ON f."to" IS NULL AND p.pk = f.seq + 1
+WHERE s.type = 'table' AND lower(f."table") = lower($1)
+ORDER BY s.name, f.id, f.seq
+"""
+_SQLITE_ACTIONS: Final[Mapping[str, str]] = {"CASCADE": "c", "SET NULL": "n", "SET DEFAULT": "d"}
 _ACTIONS: Final[Mapping[str, OnDelete]] = {"c": "cascade", "n": "clear"}
 _CHANGING = frozenset({"c", "n", "d"})
 """The actions of a foreign key that delete or change rows: CASCADE, SET NULL and SET DEFAULT."""
@@ -51,8 +61,10 @@ _CHANGING = frozenset({"c", "n", "d"})
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
     """A foreign key of `table` to another table. `pairs` are its columns, each with the column that it refers to. A
-    policy may hide rows of the table if `has_policies` is set."""
+    policy may hide rows of the table if `has_policies` is set. SQLite ignores the case of names, which are in lower
+    case."""
 
+    dialect: Dialect
     table: TableId
     action: str
     has_policies: bool
@@ -67,16 +79,25 @@ class ForeignKey:
         """Return whether the ref has the columns of this key."""
         model, ref = referrer.model, referrer.ref
         key = () if target.table is None else target.table.key_columns
-        has_table = model.table is not None and columns.table_id("postgres", model) == self.table
-        return has_table and frozenset(zip(ref.table_columns, key, strict=False)) == self.pairs
+        if model.table is None:
+            return False
+        table, pairs = columns.table_id(self.dialect, model), zip(ref.table_columns, key, strict=False)
+        if self.dialect == "postgres":
+            return table == self.table and frozenset(pairs) == self.pairs
+        lower_pairs = frozenset((name.lower(), target_name.lower()) for name, target_name in pairs)
+        return table[1].lower() == self.table[1].lower() and lower_pairs == self.pairs
 
 
-async def read(fetch: Callable[[str, Sequence[str]], Awaitable[list[Row]]], model: Declared) -> list[ForeignKey]:
+async def read(
+    dialect: Dialect, fetch: Callable[[str, Sequence[str]], Awaitable[list[Row]]], model: Declared
+) -> list[ForeignKey]:
     """Return the foreign keys to the table of a model.
 
     Raises:
         BadInput: rows of a view, or of a table from which others inherit, cannot be deleted.
     """
+    if dialect == "sqlite":
+        return _of_sqlite(await fetch(_SQLITE_FOREIGN_KEYS, columns.table_id(dialect, model)[1:]))
     keys: list[ForeignKey] = []
     for is_table, schema, table, action, has_policies, pairs in await fetch(
         _FOREIGN_KEYS, columns.table_id("postgres", model)
@@ -85,8 +106,18 @@ async def read(fetch: Callable[[str, Sequence[str]], Awaitable[list[Row]]], mode
             raise BadInput(f"{model.name}.delete is refused: it is a view, or other tables inherit from its table")
         if schema is not None:
             pairs_of_key = frozenset(msgspec.json.decode(pairs, type=list[tuple[str, str]]))
-            keys.append(ForeignKey((schema, table), action, bool(has_policies), pairs_of_key))
+            keys.append(ForeignKey(dialect, (schema, table), action, bool(has_policies), pairs_of_key))
     return keys
+
+
+def _of_sqlite(rows: Sequence[Row]) -> list[ForeignKey]:
+    pairs: dict[tuple[str, int, str], set[tuple[str, str]]] = {}
+    for table, number, action, name, target_name in rows:
+        pairs.setdefault((table, number, action), set()).add((str(name).lower(), str(target_name).lower()))
+    return [
+        ForeignKey("sqlite", ("", table), _SQLITE_ACTIONS.get(action, "a"), False, frozenset(each))
+        for (table, _, action), each in pairs.items()
+    ]
 
 
 def actions(
@@ -125,7 +156,7 @@ def _allowed(action: OnDelete, model: Declared, ref: Ref) -> OnDelete:
 
 
 def _unseen(model: Declared, key: ForeignKey, *, names_tables: bool) -> str:
-    table = f"the table {'.'.join(key.table)}" if names_tables else "another table"
+    table = f"the table {'.'.join(filter(None, key.table))}" if names_tables else "another table"
     if key.has_policies:
         reason = f"of {table}, of which row-level security hides some: delete the record with another application"
     else:

@@ -36,15 +36,19 @@ ORDER BY part.place
 async def columns_of(database: ExistingDatabase, table: TableId, refusal: ConnectedRefusal) -> list[str]:
     """Return the columns that the refusal is about, without duplicates. The result is empty if they are not known, for
     example because a constraint has an expression."""
+    if database.dialect == "sqlite":
+        return list(refusal.columns) if refusal.table[1].lower() == table[1].lower() else []
     if refusal.table != table:
         # A trigger has written another table.
         return []
     if refusal.state == NOT_NULL:
         return [refusal.column] if refusal.column else []
-    if not refusal.constraint:
-        return []
+    return await _columns_of_constraint(database, table, refusal.constraint) if refusal.constraint else []
+
+
+async def _columns_of_constraint(database: ExistingDatabase, table: TableId, constraint: str) -> list[str]:
     try:
-        names = [row[0] for row in await database.scan(_COLUMNS, *table, refusal.constraint)]
+        names = [row[0] for row in await database.scan(_COLUMNS, *table, constraint)]
     except Refused:
         return []
     return [] if None in names else list(dict.fromkeys(names))

@@ -5,6 +5,7 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 from countersign.declare import DeclarationError, Declared, Moment
@@ -12,11 +13,12 @@ from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.declare.model import TABLE_COMMANDS
 from countersign.declare.registry import Referrer, Registry
-from countersign.kernel import clock
+from countersign.kernel import clock, telemetry
 from countersign.kernel.database import port, read_only
-from countersign.kernel.database.open import open_existing
+from countersign.kernel.database.open import SQLITE, open_existing
 from countersign.kernel.database.port import Dialect, Row
 from countersign.kernel.database.read_only import ExistingDatabase, TableChanged, TooSlow
+from countersign.kernel.database.sqlite_outside_tables import IN_WAL, ConnectedFile, TextFunction
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.security.encryption import MemoryCipher, derive_key
 from countersign.records.access.people import folded
@@ -33,6 +35,7 @@ from countersign.records.adopted.reader import (
 )
 from countersign.records.adopted.replica import ReadReplica, note_lag
 from countersign.records.adopted.sessions import Sessions
+from countersign.records.adopted.sqlite_values import HASH, hash_of
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.adopted.writer import AdoptedWriter
 from countersign.records.commands import queries, select
@@ -76,28 +79,6 @@ def _seen_by(caller: Caller) -> SeenBy | None:
     return None if caller.domain is None or not caller.is_agent else SeenBy(caller.domain.id, caller.user_id)
 
 
-async def open_adopted(registry: Registry, url: str, read_deadline_s: float) -> ExistingDatabase:
-    """Open the existing database at the URL.
-
-    Raises:
-        Unavailable: the database cannot be opened or reached.
-        ValueError: the URL is not a database address.
-    """
-    functions = {FOLDED: _folded, IS_UTF8: _is_utf8}
-    return await open_existing(
-        url,
-        pool=MAX_STATEMENTS,
-        read_deadline_s=read_deadline_s,
-        search_path=_search_path(registry),
-        functions=functions,
-        new_cipher=MemoryCipher,
-    )
-
-
-def _search_path(registry: Registry) -> tuple[str, ...]:
-    return next((each.search_path for each in registry.modules if each.search_path), ())
-
-
 def _folded(text: str | None) -> str | None:
     return None if text is None else folded(text)
 
@@ -108,6 +89,47 @@ def _is_utf8(text_in_hex: str | None) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+FUNCTIONS: Mapping[str, TextFunction] = {FOLDED: _folded, IS_UTF8: _is_utf8, HASH: hash_of}
+"""The additional functions of statements on a SQLite file."""
+
+
+def connected_file(registry: Registry, url: str) -> ConnectedFile | None:
+    """Return the SQLite file at the URL if people may write a table of it, or None."""
+    if not url.startswith(SQLITE) or not is_writable(registry):
+        return None
+    return ConnectedFile(Path(url.removeprefix(SQLITE)), FUNCTIONS)
+
+
+def is_writable(registry: Registry) -> bool:
+    """Return whether people may write a table of the existing database."""
+    return any(each.table is not None and each.table.writable for each in registry.models.values())
+
+
+async def open_adopted(
+    registry: Registry, url: str, read_deadline_s: float, *, is_shared: bool = False
+) -> ExistingDatabase:
+    """Open the existing database at the URL for reading. `is_shared` says that transactions of our own database also
+    write it.
+
+    Raises:
+        Unavailable: the database cannot be opened or reached.
+        ValueError: the URL is not a database address.
+    """
+    return await open_existing(
+        url,
+        pool=MAX_STATEMENTS,
+        read_deadline_s=read_deadline_s,
+        search_path=_search_path(registry),
+        functions=FUNCTIONS,
+        new_cipher=MemoryCipher,
+        recovers=is_shared,
+    )
+
+
+def _search_path(registry: Registry) -> tuple[str, ...]:
+    return next((each.search_path for each in registry.modules if each.search_path), ())
 
 
 async def require_narrow_rights(registry: Registry, database: ExistingDatabase, *, accepts_wide: bool) -> None:
@@ -130,8 +152,9 @@ async def stores(
     replica: ReadReplica | None = None,
 ) -> "dict[str, AdoptedStore]":
     """Map each model with a table to its store. `secret` is the secret of our own database. A model whose table or
-    column does not exist, or may not be read, is suspended. `is_shared` means that the database also has our own
-    tables, so that one transaction can write both. `replica` is a replica of the database, if there is one.
+    column does not exist, or may not be read, is suspended. `is_shared` means that one transaction can write the
+    database and our own tables, unless it is a SQLite file in WAL mode. `replica` is a replica of the database, if
+    there is one.
 
     Raises:
         DeclarationError: a model does not fit the engine of the database.
@@ -142,12 +165,14 @@ async def stores(
     if database.dialect == "sqlite":
         _require_utc(models)
         _require_no_session(registry)
+        is_shared = is_shared and not await _is_wal(database)
 
     async def read_tables() -> dict[str, AdoptedTable | str]:
         types = await columns.types_of(database, relations)
         unwritable = await columns.unwritable(database, relations) if is_shared else frozenset[str]()
+        dialect = database.dialect
         return {
-            name: _unwritable_reason(each, unwritable) or _table(database.dialect, each, types, secret)
+            name: _unwritable_reason(dialect, each, unwritable) or _table(dialect, each, types, secret)
             for name, each in models.items()
         }
 
@@ -159,11 +184,24 @@ async def stores(
     return dict.fromkeys(models, store)
 
 
-def _unwritable_reason(model: Declared, unwritable: frozenset[str]) -> str | None:
+async def _is_wal(database: ExistingDatabase) -> bool:
+    """Return whether a SQLite file is in WAL mode, and log that it is therefore only read."""
+    is_wal = await database.scan("PRAGMA journal_mode") == [("wal",)]
+    if is_wal:
+        telemetry.logger("connected-database").warning(IN_WAL)
+    return is_wal
+
+
+def _unwritable_reason(dialect: Dialect, model: Declared, unwritable: frozenset[str]) -> str | None:
     """Return why people cannot write the table of a model that says they can, with the remedy, or None."""
     table = model.table
     if table is None or not table.writable or table.relation not in unwritable:
         return None
+    if dialect == "sqlite":
+        return (
+            f"{model.source}: {model.name}: {table.relation} is a view or a virtual table, or has a constraint with ON "
+            "CONFLICT REPLACE, which deletes other rows: take writable out"
+        )
     return (
         f"{model.source}: {model.name}: {table.relation} is a view or a foreign table, or has a foreign partition, and "
         "does not change in one transaction with the audit entry: take writable out"
@@ -205,7 +243,7 @@ def _misfit(dialect: Dialect, model: Declared, types: Mapping[str, ColumnType]) 
     """Return why a field cannot hold the values of its column, the version column cannot count, or the column of
     deleted rows cannot mark them, or None."""
     version, deleted = ("", "") if model.table is None else (model.table.version, model.table.deleted)
-    if version and not columns.is_integer(types[version]):
+    if version and not columns.is_counter(dialect, types[version]):
         return f"{model.source}: {model.name}.table: the column {version} is no whole number: take version out"
     if deleted and not columns.marks_deletions(dialect, types[deleted]):
         reason = f"the column {deleted} is no time, day or boolean: take deleted out"
@@ -248,8 +286,9 @@ class AdoptedStore:
         is_shared: bool,
         replica: ReadReplica | None,
     ) -> None:
-        """`models` are the models with a table of the database. `is_shared` says that the database also has our own
-        tables. Other databases are only read. Lists are read from `replica` while it is up to date."""
+        """`models` are the models with a table of the database. `is_shared` says that one transaction can write the
+        database and our own tables. Other databases are only read. Lists are read from `replica` while it is up to
+        date."""
         self.suspensions = suspensions
         self.models = models
         self.database = database
@@ -263,7 +302,7 @@ class AdoptedStore:
         self._writer = (
             None
             if not is_shared
-            else AdoptedWriter(database, tables, self._seen, self._revision_key, sessions)
+            else AdoptedWriter(database, tables, self._seen, self._revision_key, sessions, self._check_again)
         )
 
     def reader(self, caller: Caller, view: ModelView) -> RecordReader:

@@ -1,6 +1,6 @@
 """Writes rows of tables of others, in the transaction that also contains the audit entry."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -14,11 +14,17 @@ from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.registry import Referrer
 from countersign.declare.table import quoted
 from countersign.kernel.database import read_only
-from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.read_only import DELETE_LOCK, LOCK, ConnectedRefusal, ExistingDatabase
+from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.database.read_only import (
+    DELETE_LOCK,
+    LOCK,
+    ConnectedRefusal,
+    ExistingDatabase,
+    TableChanged,
+)
 from countersign.kernel.errors import InvalidRequest
 from countersign.records.access.view import ModelView, Rows, View
-from countersign.records.adopted import columns, foreign_keys, refusals
+from countersign.records.adopted import columns, foreign_keys, refusals, sqlite_values
 from countersign.records.adopted.foreign_keys import ForeignKey
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope, AdoptedTable, AdoptedTables
 from countersign.records.adopted.sessions import Sessions
@@ -54,6 +60,8 @@ ORDER BY g.tgname COLLATE "C"
 """
 _INSERT, _DELETE, _UPDATE = 4, 8, 16
 """The bits of the events in the type of a trigger."""
+_EVENTS: Final[Mapping[int, str]] = {_INSERT: "INSERT", _DELETE: "DELETE", _UPDATE: "UPDATE"}
+_SQLITE_TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower($1) ORDER BY name"
 _CHANGES = "SELECT changes FROM audit_entry WHERE model = $1 AND record_id = $2"
 _DIFFS = """
 SELECT p.diff
@@ -92,12 +100,15 @@ class AdoptedWriter:
         seen_values: SeenValues,
         revision_key: bytes,
         sessions: Sessions,
+        check_again: Callable[[], Awaitable[None]],
     ) -> None:
+        """`check_again` compares the tables with their declarations, after one has changed."""
         self._database = database
         self._tables = tables
         self._seen_values = seen_values
         self._revision_key = revision_key
         self._sessions = sessions
+        self._check_again = check_again
 
     async def find(
         self, run: Run, model: Declared, rows: Rows, record_id: str, *, locks: bool, deletes: bool = False
@@ -135,8 +146,7 @@ class AdoptedWriter:
         settings = self._settings(model, values, parameters, None) | dict.fromkeys(_version_columns(model), "1")
         names = ", ".join(quoted(name) for name in settings)
         inserted = f"({names}) VALUES ({', '.join(settings.values())})" if settings else "DEFAULT VALUES"
-        returned = _listed(reader, reader.scope(parameters))
-        text = f"INSERT INTO {self._tables.table(model.name).name} AS t {inserted} RETURNING {returned}"
+        text = f"INSERT INTO {self._tables.table(model.name).name} AS t {inserted}"
         after = await self._written(run, reader, text, parameters)
         await self._require_exact(run, model, values, after)
         await self._record_audit(run, command, model, after.id, {}, after.values)
@@ -156,15 +166,13 @@ class AdoptedWriter:
             return False
         self._require_no_key(model, values)
         record_writer.require_in_range(run, model, values)
+        await self._require_known_values(run, model, record, values)
         reader, parameters = self._reader(model), Parameters()
         scope = reader.scope(parameters)
         settings = self._settings(model, values, parameters, record)
-        settings |= _counted_up(model)
+        settings |= _counted_up(self._tables.dialect, model)
         assignments = ", ".join(f"{quoted(name)} = {expression}" for name, expression in settings.items())
-        text = (
-            f"UPDATE {self._tables.table(model.name).name} AS t SET {assignments} WHERE {_has_id(scope, record.id)} "
-            f"RETURNING {_listed(reader, scope)}"
-        )
+        text = f"UPDATE {self._tables.table(model.name).name} AS t SET {assignments} WHERE {_has_id(scope, record.id)}"
         after = await self._written(run, reader, text, parameters)
         await self._require_exact(run, model, values, after)
         await self._record_audit(run, command, model, record.id, record.values, after.values)
@@ -186,26 +194,22 @@ class AdoptedWriter:
             return
         reader, parameters = self._reader(model), Parameters()
         scope = reader.scope(parameters)
-        keys = await foreign_keys.read(partial(self.fetch, run), model)
+        keys = await foreign_keys.read(self._tables.dialect, partial(self.fetch, run), model)
         conditions = [_has_id(scope, record.id), *self._is_unreferenced(run, scope, keys)]
-        text = (
-            f"DELETE FROM {self._tables.table(model.name).name} AS t WHERE {all_of(conditions)} "
-            f"RETURNING {_listed(reader, scope)}"
-        )
-        deleted = await self._written(run, reader, text, parameters)
+        text = f"DELETE FROM {self._tables.table(model.name).name} AS t WHERE {all_of(conditions)}"
+        deleted = await self._written(run, reader, text, parameters, record)
         await self._record_audit(run, command, model, record.id, deleted.values, {})
         await self._erase_values(run, model, record.id)
 
     async def _mark_deleted(self, run: Run, model: Declared, record: StoredRecord) -> None:
         reader, parameters = self._reader(model), Parameters()
         scope, table, column = reader.scope(parameters), self._tables.table(model.name), _deleted_column(model)
-        settings = {column: columns.deletion_mark(table.types[column]), **_counted_up(model)}
+        dialect, type_ = self._tables.dialect, table.types[column]
+        mark = columns.deletion_mark(dialect, type_, _other_value(table, column))
+        settings = {column: mark, **_counted_up(dialect, model)}
         assignments = ", ".join(f"{quoted(name)} = {expression}" for name, expression in settings.items())
-        text = (
-            f"UPDATE {table.name} AS t SET {assignments} WHERE {_has_id(scope, record.id)} "
-            f"RETURNING {_listed(reader, scope)}"
-        )
-        await self._written(run, reader, text, parameters)
+        text = f"UPDATE {table.name} AS t SET {assignments} WHERE {_has_id(scope, record.id)}"
+        await self._written(run, reader, text, parameters, record)
         try:
             await self.find(run, model, None, record.id, locks=False)
         except NoSuchRecord:
@@ -214,9 +218,13 @@ class AdoptedWriter:
 
     async def triggers(self, run: Run, model: Declared, commands: Collection[str]) -> list[str]:
         """Return the names of the triggers that these commands can run on a row of the model."""
-        bits = sum({_event(model, each) for each in commands})
-        rows = await self.fetch(run, _TRIGGERS, [*columns.table_id("postgres", model), bits])
-        return [str(name) for (name,) in rows]
+        events = {_event(model, each) for each in commands}
+        table = columns.table_id(self._tables.dialect, model)
+        if self._tables.dialect == "sqlite":
+            words = [_EVENTS[each] for each in events]
+            rows = await self.fetch(run, _SQLITE_TRIGGERS, table[1:])
+            return [str(name) for name, sql in rows if any(word in str(sql).upper() for word in words)]
+        return [str(name) for (name,) in await self.fetch(run, _TRIGGERS, [*table, sum(events)])]
 
     async def check_deferred(self, run: Run) -> None:
         """Check the deferred constraints of the tables that the transaction has written.
@@ -227,7 +235,8 @@ class AdoptedWriter:
         try:
             await run.transaction.check_connected()
         except ConnectedRefusal as refusal:
-            tables = {columns.table_id("postgres", each.model): name for name, each in self._tables.by_model.items()}
+            dialect = self._tables.dialect
+            tables = {columns.table_id(dialect, each.model): name for name, each in self._tables.by_model.items()}
             model = tables.get(refusal.table)
             if model is None and refusal.state == refusals.FOREIGN_KEY:
                 raise BadInput(refusals.still_referenced(refusal, names_table=run.caller.is_administrator)) from None
@@ -236,7 +245,7 @@ class AdoptedWriter:
 
     async def deletion_actions(self, run: Run, model: Declared) -> Mapping[tuple[str, str], OnDelete]:
         """Map refs to the model to what deleting a referenced record does (see `foreign_keys.actions`)."""
-        keys = await foreign_keys.read(partial(self.fetch, run), model)
+        keys = await foreign_keys.read(self._tables.dialect, partial(self.fetch, run), model)
         return foreign_keys.actions(run.engine.registry, model, keys, names_tables=run.caller.is_administrator)
 
     async def referring(
@@ -272,9 +281,16 @@ class AdoptedWriter:
             InvalidRequest: the database refuses the statement with these values.
         """
         try:
-            return await run.transaction.fetch_connected(self._sessions.of(run.caller), text, *values)
+            return await self._fetch(run, text, values)
         except ConnectedRefusal:
             raise InvalidRequest(read_only.REFUSED) from None
+
+    async def _fetch(self, run: Run, text: str, values: Sequence[Value]) -> list[Row]:
+        try:
+            return await run.transaction.fetch_connected(self._sessions.of(run.caller), text, *values)
+        except TableChanged:
+            await self._check_again()
+            raise
 
     def _reader(self, model: Declared) -> "_StoredReader":
         return _StoredReader(self._tables, _ALL, _all_fields(model), None, self._revision_key)
@@ -287,15 +303,7 @@ class AdoptedWriter:
         Raises:
             BadInput: the database refuses the statement with these values.
         """
-        model = reader.view.model
-        try:
-            rows = await run.transaction.fetch_connected(self._sessions.of(run.caller), text, *parameters.values)
-        except ConnectedRefusal as refusal:
-            if text.startswith("DELETE") and refusal.state == refusals.FOREIGN_KEY:
-                raise BadInput(refusals.still_referenced(refusal, names_table=run.caller.is_administrator)) from None
-            relation = columns.table_id("postgres", model)
-            column_names = await refusals.columns_of(self._database, relation, refusal)
-            raise refusals.bad_input(run.caller.view.models.get(model.name), refusal, column_names) from None
+        rows = await self._fetch_or_explain(run, reader, text, parameters)
         completed = reader.completed(reader.decoded(rows, 0), 0, ())
         names = reader.names[2:]
         return [
@@ -304,8 +312,37 @@ class AdoptedWriter:
             if row[0] is not None
         ]
 
-    async def _written(self, run: Run, reader: AdoptedReader, text: str, parameters: Parameters) -> StoredRecord:
-        records = await self._records(run, reader, text, parameters)
+    async def _fetch_or_explain(
+        self, run: Run, reader: AdoptedReader, text: str, parameters: Parameters
+    ) -> list[Row]:
+        model = reader.view.model
+        try:
+            return await self._fetch(run, text, parameters.values)
+        except ConnectedRefusal as refusal:
+            if text.startswith("DELETE") and refusal.state == refusals.FOREIGN_KEY:
+                raise BadInput(refusals.still_referenced(refusal, names_table=run.caller.is_administrator)) from None
+            relation = columns.table_id(self._tables.dialect, model)
+            column_names = await refusals.columns_of(self._database, relation, refusal)
+            raise refusals.bad_input(run.caller.view.models.get(model.name), refusal, column_names) from None
+
+    async def _written(
+        self,
+        run: Run,
+        reader: AdoptedReader,
+        statement: str,
+        parameters: Parameters,
+        deleted: StoredRecord | None = None,
+    ) -> StoredRecord:
+        """Run a statement that writes one row, and return its record after the triggers, or as it was `deleted`.
+
+        Raises:
+            BadInput: the database refuses the statement with these values, or has not written the row.
+        """
+        if self._tables.dialect == "sqlite":
+            text, records = statement, await self._written_to_sqlite(run, reader, statement, parameters, deleted)
+        else:
+            text = f"{statement} RETURNING {_listed(reader, reader.scope(parameters))}"
+            records = await self._records(run, reader, text, parameters)
         _require_one(reader.view.model, records)
         if not records and text.startswith("DELETE"):
             raise BadInput(_KEPT)
@@ -313,6 +350,55 @@ class AdoptedWriter:
             # A policy hides the row, or a trigger or rule has not written it.
             raise BadInput(read_only.REFUSED)
         return records[0]
+
+    async def _written_to_sqlite(
+        self,
+        run: Run,
+        reader: AdoptedReader,
+        statement: str,
+        parameters: Parameters,
+        deleted: StoredRecord | None,
+    ) -> list[StoredRecord]:
+        """Return the records that the statement has written. RETURNING of SQLite has the rows before their triggers, so
+        only the keys are taken from it."""
+        table = self._tables.table(reader.view.model.name)
+        text = f"{statement} RETURNING {', '.join(map(quoted, table.key))}"
+        keys = await self._fetch_or_explain(run, reader, text, parameters)
+        if deleted is not None:
+            return [deleted] * len(keys)
+        records: list[StoredRecord] = []
+        for key in keys:
+            by_key = Parameters()
+            scope = reader.scope(by_key)
+            text = f"SELECT {_listed(reader, scope)} FROM {reader.relation} AS t WHERE {_has_key(scope, key)}"
+            records += await self._records(run, reader, text, by_key)
+        return records
+
+    async def _require_known_values(
+        self, run: Run, model: Declared, record: StoredRecord, values: Mapping[str, Stored]
+    ) -> None:
+        """Require that the fields show the values that an update overwrites. A column of SQLite may have values of any
+        type, and the audit entry would not contain them.
+
+        Raises:
+            BadInput: a column has a value that its field does not show, or of a type that the field does not write.
+        """
+        fields = [model.fields[name] for name in values if not isinstance(model.fields[name], Ref)]
+        if self._tables.dialect == "postgres" or not fields:
+            return
+        reader, parameters = self._reader(model), Parameters()
+        scope = reader.scope(parameters)
+        obstacles = [
+            (f"{model.name}.{field.name}", *each)
+            for field in fields
+            for each in sqlite_values.obstacles(field, scope.column(*field.table_columns), scope.value_of(field))
+        ]
+        listed = ", ".join(f"({condition})" for _, condition, _ in obstacles)
+        text = f"SELECT {listed} FROM {reader.relation} AS t WHERE {_has_id(scope, record.id)}"
+        for row in await self.fetch(run, text, parameters.values):
+            reasons = [f"{name} {reason}" for (name, _, reason), is_so in zip(obstacles, row, strict=True) if is_so]
+            if reasons:
+                raise BadInput(reasons[0])
 
     def _is_unreferenced(self, run: Run, scope: AdoptedScope, keys: Sequence[ForeignKey]) -> Iterator[str]:
         """Yield the conditions that the database would neither delete nor change other rows. The records that refer to
@@ -324,7 +410,8 @@ class AdoptedWriter:
                     inner = AdoptedScope(self._tables, each.model.name, scope.parameters, f"referring_{number}")
                     refers = inner.refers_to(scope, each.ref)
                     is_other = f"NOT ({inner.is_same_row(scope)})" if each.model.name == model.name else "true"
-                    yield f"NOT EXISTS (SELECT FROM {inner.table.name} AS {inner.alias} WHERE {refers} AND {is_other})"
+                    other = f"SELECT 1 FROM {inner.table.name} AS {inner.alias} WHERE {refers} AND {is_other}"
+                    yield f"NOT EXISTS ({other})"
                     break
 
     async def _erase_values(self, run: Run, model: Declared, record_id: str) -> None:
@@ -368,9 +455,15 @@ class AdoptedWriter:
         """
         fields = model.fields
         name = next((name for name, value in values.items() if not _is_as_given(fields[name], after, value)), None)
-        if name is None or await self.fetch(run, _HAS_TRIGGER, columns.table_id("postgres", model)):
+        if name is None or await self._has_trigger(run, model):
             return
         raise BadInput(f"{model.name}.{name} cannot have exactly this value: the column of its table would round it")
+
+    async def _has_trigger(self, run: Run, model: Declared) -> bool:
+        table = columns.table_id(self._tables.dialect, model)
+        if self._tables.dialect == "sqlite":
+            return bool(await self.fetch(run, _SQLITE_TRIGGERS, table[1:]))
+        return bool(await self.fetch(run, _HAS_TRIGGER, table))
 
     def _settings(
         self, model: Declared, values: Mapping[str, Stored], parameters: Parameters, record: StoredRecord | None
@@ -393,7 +486,7 @@ class AdoptedWriter:
                 raise BadInput(f"{model.name}.{name} shares a column with another field, which would change as well")
             held |= parts
             settings |= {
-                column: self._expression(table, field, column, part, parameters)
+                column: self._expression(table, field, column, part, parameters, is_new=record is None)
                 for column, part in parts.items()
                 if column not in settings
             }
@@ -423,17 +516,28 @@ class AdoptedWriter:
         return dict(zip(field.table_columns, cast("Sequence[Stored]", key), strict=True))
 
     def _expression(
-        self, table: AdoptedTable, field: Field, column: str, value: Stored, parameters: Parameters
+        self,
+        table: AdoptedTable,
+        field: Field,
+        column: str,
+        value: Stored,
+        parameters: Parameters,
+        *,
+        is_new: bool,
     ) -> str:
         if value is None:
             return "NULL"
-        type_ = table.types[column]
+        type_, dialect = table.types[column], self._tables.dialect
         if isinstance(field, Ref):
-            return columns.written_key(type_, parameters.put(value))
-        reason = columns.write_obstacle(type_, field, value)
+            return columns.written_key(dialect, type_, parameters.put(value))
+        reason = columns.write_obstacle(dialect, type_, field, value)
         if reason is not None:
             raise BadInput(f"{table.model.name}.{field.name} {reason}")
-        return columns.written_value(type_, field, parameters.put(columns.written_operand(field, value)))
+        name, other = quoted(column), _other_value(table, column)
+        placeholder = parameters.put(columns.written_operand(dialect, field, value))
+        return columns.written_value(
+            dialect, type_, field, placeholder, other if is_new else f"coalesce(t.{name}, {other})"
+        )
 
     async def _record_audit(
         self,
@@ -489,7 +593,7 @@ class _StoredReader(AdoptedReader):
 
     def columns(self, scope: Scope) -> list[str]:
         """Return the expressions to select."""
-        return [*super().columns(scope), columns.row_hash(self._table.types, scope.alias)]
+        return [*super().columns(scope), columns.row_hash(scope.dialect, self._table.types, scope.alias)]
 
 
 _ALL = View({})
@@ -522,9 +626,16 @@ def _version_columns(model: Declared) -> tuple[str, ...]:
     return () if model.table is None else model.table.version_columns
 
 
-def _counted_up(model: Declared) -> dict[str, str]:
+def _other_value(table: AdoptedTable, column: str) -> str:
+    """Return the expression for a value that a row has in the column, whose format a new value has too on SQLite."""
+    name = quoted(column)
+    return f"(SELECT other.{name} FROM {table.name} AS other WHERE other.{name} IS NOT NULL LIMIT 1)"
+
+
+def _counted_up(dialect: Dialect, model: Declared) -> dict[str, str]:
     """Map the columns that count the changes of a row to the expressions of their next values."""
-    return {name: f"t.{quoted(name)} OPERATOR(pg_catalog.+) 1" for name in _version_columns(model)}
+    plus = "+" if dialect == "sqlite" else "OPERATOR(pg_catalog.+)"
+    return {name: f"t.{quoted(name)} {plus} 1" for name in _version_columns(model)}
 
 
 def _deleted_column(model: Declared) -> str:
@@ -550,6 +661,12 @@ def _all_fields(model: Declared) -> ModelView:
 
 def _listed(reader: AdoptedReader, scope: Scope) -> str:
     return ", ".join(reader.columns(scope))
+
+
+def _has_key(scope: AdoptedScope, key: Row) -> str:
+    """Return the condition that the row has the key, compared by type and by byte."""
+    columns_of_key = zip(scope.id_columns(), key, strict=True)
+    return all_of([f"{name} IS {scope.parameters.put(value)} COLLATE BINARY" for name, value in columns_of_key])
 
 
 def _has_id(scope: AdoptedScope, record_id: str) -> str:
