@@ -383,20 +383,15 @@ class AdoptedWriter:
         Raises:
             BadInput: a column has a value that its field does not show, or of a type that the field does not write.
         """
-        fields = [model.fields[name] for name in values if not isinstance(model.fields[name], Ref)]
-        if self._tables.dialect == "postgres" or not fields:
-            return
         reader, parameters = self._reader(model), Parameters()
         scope = reader.scope(parameters)
-        obstacles = [
-            (f"{model.name}.{field.name}", *each)
-            for field in fields
-            for each in sqlite_values.obstacles(field, scope.column(*field.table_columns), scope.value_of(field))
-        ]
-        listed = ", ".join(f"({condition})" for _, condition, _ in obstacles)
+        obstacles = _obstacles(scope, [model.fields[name] for name in values])
+        if self._tables.dialect == "postgres" or not obstacles:
+            return
+        listed = ", ".join(f"({condition})" for condition, _ in obstacles)
         text = f"SELECT {listed} FROM {reader.relation} AS t WHERE {_has_id(scope, record.id)}"
         for row in await self.fetch(run, text, parameters.values):
-            reasons = [f"{name} {reason}" for (name, _, reason), is_so in zip(obstacles, row, strict=True) if is_so]
+            reasons = [reason for (_, reason), is_so in zip(obstacles, row, strict=True) if is_so]
             if reasons:
                 raise BadInput(reasons[0])
 
@@ -661,6 +656,18 @@ def _all_fields(model: Declared) -> ModelView:
 
 def _listed(reader: AdoptedReader, scope: Scope) -> str:
     return ", ".join(reader.columns(scope))
+
+
+def _obstacles(scope: AdoptedScope, fields: Sequence[Field]) -> list[tuple[str, str]]:
+    """Return the conditions that a row of SQLite has a value which must not be overwritten, each with the reason."""
+    return [
+        (condition, f"{scope.table.model.name}.{field.name} {reason}")
+        for field in fields
+        if not isinstance(field, Ref)
+        for condition, reason in sqlite_values.obstacles(
+            field, scope.column(*field.table_columns), scope.value_of(field)
+        )
+    ]
 
 
 def _has_key(scope: AdoptedScope, key: Row) -> str:
