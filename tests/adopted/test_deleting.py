@@ -185,6 +185,7 @@ async def test_the_keys_of_values_that_only_an_ended_plan_has_are_deleted(shop: 
     assert [each["email"] for each in shown] == [f"ada{MARK}@example.com"] * 2
 
 
+@ON_POSTGRES
 async def test_a_deletion_is_in_no_deadlock_with_another_application_that_refers_to_the_row(shop: Shop) -> None:
     root = shop.inside.administrator()
     zoe = await _record(shop, root, "customer", first_name=f"Zoë {MARK}")
@@ -192,7 +193,7 @@ async def test_a_deletion_is_in_no_deadlock_with_another_application_that_refers
     with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
         connection.execute(b"INSERT INTO \"Orders\" VALUES ('5b0c0b52-3a3e-4a0a-8f0e-000000000009', 3, 'new')")
         deletion = asyncio.create_task(shop.inside.value(root, "customer", "delete", id=zoe["id"], cascade=True))
-        while not _rows(shop, "SELECT 1 FROM pg_locks WHERE NOT granted"):
+        while not shop.rows("SELECT 1 FROM pg_locks WHERE NOT granted"):
             await asyncio.sleep(0.01)
         await asyncio.to_thread(connection.execute, b"UPDATE customer SET visits = 8 WHERE customer_id = 3")
 
@@ -610,8 +611,16 @@ async def test_an_agent_proposes_a_deletion_and_the_plan_says_what_else_goes(sho
 
 
 async def test_a_plan_names_the_triggers_that_run_and_no_others(shop: Shop, agent: Agent) -> None:
+    in_sqlite = (
+        "CREATE TRIGGER on_delete BEFORE DELETE ON customer BEGIN SELECT 1; END; "
+        "CREATE TRIGGER on_all AFTER DELETE ON line BEGIN SELECT 1; END; "
+        "CREATE TRIGGER second AFTER DELETE ON line BEGIN SELECT 1; END; "
+        "CREATE TRIGGER on_update AFTER UPDATE ON customer BEGIN SELECT 1; END"
+    )
     shop.change(
-        "CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN old; END'; "
+        in_sqlite
+        if shop.is_sqlite
+        else "CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN old; END'; "
         "CREATE TRIGGER on_delete BEFORE DELETE ON customer FOR EACH ROW EXECUTE FUNCTION idle(); "
         "CREATE TRIGGER on_all AFTER INSERT OR DELETE ON line FOR EACH ROW EXECUTE FUNCTION idle(); "
         "CREATE TRIGGER second AFTER DELETE ON line FOR EACH STATEMENT EXECUTE FUNCTION idle(); "

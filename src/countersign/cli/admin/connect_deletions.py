@@ -33,7 +33,7 @@ async def obstacles(address: str, models: Mapping[str, Declared], database: Data
         await connection.execute(postgres_admin.FIXED_SEARCH_PATH)
         for model in deletable:
             try:
-                keys = await foreign_keys.read(partial(_fetch, connection), model)
+                keys = await foreign_keys.read("postgres", partial(_fetch, connection), model)
             except BadInput as refused:
                 found.append(Misfit(model.name, refused.detail, "take deletes out"))
                 continue

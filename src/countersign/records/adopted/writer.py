@@ -61,7 +61,12 @@ ORDER BY g.tgname COLLATE "C"
 _INSERT, _DELETE, _UPDATE = 4, 8, 16
 """The bits of the events in the type of a trigger."""
 _EVENTS: Final[Mapping[int, str]] = {_INSERT: "INSERT", _DELETE: "DELETE", _UPDATE: "UPDATE"}
-_SQLITE_TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower($1) ORDER BY name"
+_SQLITE_TRIGGERS = """
+SELECT s.name, s.sql
+FROM sqlite_schema AS s
+WHERE s.type = 'trigger' AND lower(s.tbl_name) = lower($1)
+ORDER BY s.name
+"""
 _CHANGES = "SELECT changes FROM audit_entry WHERE model = $1 AND record_id = $2"
 _DIFFS = """
 SELECT p.diff
