@@ -96,8 +96,10 @@ class _Change(NamedTuple):
 
 
 def reader_of(engine: Engine) -> "OutsideChangeReader | None":
-    """Return the reader of the recorded changes, or None if our own tables are not in the connected database."""
+    """Return the reader of the recorded changes, or None if our own tables are not in the connected database. A SQLite
+    file records none."""
     stores = {each for each in engine.adopted.values() if isinstance(each, AdoptedStore) and each.is_shared}
+    stores = {each for each in stores if each.database.dialect == "postgres"}
     return next((OutsideChangeReader(engine.records.database, engine.chain, each) for each in stores), None)
 
 
