@@ -30,9 +30,8 @@ def _watched(bench: Bench, url: str) -> None:
 
     if bench.cluster is None:
         raise LookupError("PostgreSQL is not running")
-    module = text.build(text.read(connected.MODULE.replace('"region"', '"w.region"').replace(
-        '"customer"', '"w.customer"'
-    )), "shop.py")  # fmt: skip
+    source = connected.MODULE.replace('Table("', 'Table("w.')
+    module = text.build(text.read(source), "shop.py")
     registry = Registry((base_models.MODULE, module))
     models = [each for each in registry.models.values() if each.table is not None]
     bench.cluster.sql("CREATE ROLE countersign_server", url)
