@@ -22,7 +22,7 @@ ANSWER_S = 120
 
 
 @dataclass
-class Caller:
+class ApiCaller:
     """A caller of the API."""
 
     url: str
@@ -50,9 +50,9 @@ class Caller:
         envelope = answer.json()
         return envelope.get("value", envelope)
 
-    def agent(self, label: str, *scopes: str) -> "Caller":
+    def agent(self, label: str, *scopes: str) -> "ApiCaller":
         """Return an agent of this person."""
-        return Caller(self.url, self.post("auth/agent-token", {"label": label, "scopes": scopes}).json()["token"])
+        return ApiCaller(self.url, self.post("auth/agent-token", {"label": label, "scopes": scopes}).json()["token"])
 
 
 @dataclass
@@ -66,11 +66,11 @@ class Desk:
         """Its root address."""
         return f"http://127.0.0.1:{self.running.records_port}"
 
-    def caller(self, name: str) -> Caller:
+    def caller(self, name: str) -> ApiCaller:
         """Return a person of the demonstration at the API."""
         credentials = {"username": name, "password": PASSWORD}
         answer = httpx.post(f"{self.url}/api/auth/login", json=credentials, timeout=ANSWER_S, verify=TLS)
-        return Caller(self.url, answer.json()["token"])
+        return ApiCaller(self.url, answer.json()["token"])
 
     def page(self, browser: Browser, **options: Any) -> Any:
         """Return a watched page of the app. The browser also logs refusals to the console."""
@@ -116,7 +116,7 @@ def mark() -> str:
 
 
 @pytest.fixture
-def alice(desk: Desk) -> Caller:
+def alice(desk: Desk) -> ApiCaller:
     """The sales manager, at the API."""
     return desk.caller("alice")
 

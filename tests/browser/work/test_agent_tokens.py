@@ -7,7 +7,7 @@ from playwright.async_api import Browser, Route, expect
 
 from tests.browser.waiting import clipboard_text, eventually
 from tests.browser.watched import ENOUGH_MS, assert_accessible
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 
 DAY_S = 86_400
 
@@ -17,7 +17,7 @@ async def refuse(route: Route) -> None:
     await route.fulfill(status=400, content_type="application/problem+json", body='{"title": "Refused", "status": 400}')
 
 
-def tokens_of(caller: Caller, label: str) -> list[dict[str, str]]:
+def tokens_of(caller: ApiCaller, label: str) -> list[dict[str, str]]:
     """Return the tokens of agents with this label that the caller may see, the newest first."""
     label_filter = [{"field": "label", "op": "eq", "value": label}]
     return caller.run("agent_token.list", filter=label_filter, order=[{"field": "issued_at", "dir": "desc"}])
@@ -52,7 +52,7 @@ async def test_a_token_is_made_shown_once_works_and_is_revoked(
         await page.wait_for_selector("text=Live answer from the API")
         leads = page.locator(".signed tr:has(th:text-is('Leads'))")
         await expect(leads.locator("td").nth(2)).to_contain_text("Contact email")
-        agent = Caller(desk.url, token)
+        agent = ApiCaller(desk.url, token)
         assert agent.post("lead/list", {"limit": 1}).status_code == 200
         assert agent.post("lead/delete", {"id": "x"}).status_code == 404
         await page.reload()
@@ -87,7 +87,7 @@ async def test_a_token_without_a_scope_is_not_made(browser: Browser, desk: Desk)
 
 
 async def test_an_agent_page_shows_its_actions_and_rights_live(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     leads = [alice.run("lead.create", title=f"Watched {number}") for number in range(2)]
     agent = alice.agent(f"watched-{mark}", "lead.get", "lead.delete")
@@ -111,7 +111,7 @@ async def test_an_agent_page_shows_its_actions_and_rights_live(
 
 
 async def test_the_permissions_of_an_agent_agree_in_table_and_text_and_all_clients_are_reached(
-    browser: Browser, desk: Desk, alice: Caller, axe: str, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, axe: str, mark: str
 ) -> None:
     # A phone has the list of agents in a menu if there are several.
     alice.agent("another-bot", "lead.list")
@@ -141,7 +141,7 @@ OVERHANG = """(head) => Math.max(...[...head.querySelectorAll("button")].map((ea
 
 
 async def test_on_a_phone_the_filter_of_the_call_log_fits_its_panel(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     lead = alice.run("lead.create", title=f"Filtered {mark}")
     agent = alice.agent(f"filtered-{mark}", "lead.list", "lead.delete", "lead.update", "plan.*")
@@ -166,7 +166,7 @@ async def test_on_a_phone_the_filter_of_the_call_log_fits_its_panel(
 
 
 async def test_the_permissions_of_an_agent_are_changed_with_a_token_that_replaces_the_old_token(
-    browser: Browser, desk: Desk, alice: Caller, axe: str
+    browser: Browser, desk: Desk, alice: ApiCaller, axe: str
 ) -> None:
     old = alice.agent("replaced-bot", "lead.list", "lead.get", "activity.*")
     old.run("lead.list", limit=1)
@@ -194,7 +194,7 @@ async def test_the_permissions_of_an_agent_are_changed_with_a_token_that_replace
         await page.route(lists_of_tokens, refuse)
         async with page.expect_response(lists_of_tokens):
             await page.click("button:text-is('Create token')")
-        new = Caller(desk.url, await page.inner_text(".secret"))
+        new = ApiCaller(desk.url, await page.inner_text(".secret"))
         await page.wait_for_selector("text=Live answer from the API")
         assert old.post("lead/list", {"limit": 1}).status_code == 200
         await expect(page.locator(".signed")).to_contain_text("works with its old permissions until you revoke it")
@@ -215,7 +215,7 @@ async def test_the_permissions_of_an_agent_are_changed_with_a_token_that_replace
 
 
 async def test_an_administrator_does_not_replace_the_token_of_another_persons_agent(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     root = desk.caller("root")
     alice.agent(f"alices-{mark}", "lead.list")
@@ -262,7 +262,7 @@ async def test_a_token_for_all_models_is_replaced_with_its_remaining_lifetime(
 
 
 async def test_on_a_phone_the_bar_of_pages_does_not_cover_the_button_that_makes_a_token(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     alice.agent(f"phone-{mark}", "lead.list")
     (token,) = tokens_of(alice, f"phone-{mark}")

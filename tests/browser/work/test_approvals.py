@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, expect
 
 from countersign.kernel import clock
 from tests.browser.waiting import eventually, press
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 from tests.figures import Figures
 
 SHOWN_MS = 300
@@ -26,19 +26,19 @@ async def sign(page: Page) -> None:
     await page.press("dialog[open] .ink", "Enter")
 
 
-def lead(alice: Caller, title: str) -> str:
+def lead(alice: ApiCaller, title: str) -> str:
     """Return a new lead."""
     return str(alice.run("lead.create", title=title)["id"])
 
 
-def count_waiting_plans(alice: Caller) -> int:
+def count_waiting_plans(alice: ApiCaller) -> int:
     """Return the number of pending proposals that have not expired."""
     pending_plans = alice.run("plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
     return sum(plan["expires_at"] > clock.rfc3339(clock.now()) for plan in pending_plans)
 
 
 async def test_a_proposal_appears_without_a_reload_and_is_approved_by_keyboard(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     scout = alice.agent(f"scout-{mark}", "lead.*")
     ids = [lead(alice, f"Old {number}") for number in range(2)]
@@ -72,7 +72,7 @@ async def test_a_proposal_appears_without_a_reload_and_is_approved_by_keyboard(
 
 
 async def test_further_effects_of_a_deletion_are_shown_as_the_api_states_them(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead_id = lead(alice, "With an activity")
     alice.run("activity.create", subject="Call back", lead=lead_id)
@@ -89,7 +89,7 @@ async def test_further_effects_of_a_deletion_are_shown_as_the_api_states_them(
 
 
 async def test_a_deletion_shows_all_fields_or_the_most_important_if_not_all_fit(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     values = {
         "contact_name": "Ada Folded",
@@ -130,7 +130,7 @@ async def test_a_deletion_shows_all_fields_or_the_most_important_if_not_all_fit(
         await expect(changes_table.locator("tfoot")).to_contain_text("Nothing remains")
 
 
-async def test_an_overtaken_plan_is_marked_on_its_page(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_an_overtaken_plan_is_marked_on_its_page(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     lead_id = lead(alice, "Overtaken")
     plan = alice.agent("slow", "lead.*").run("lead.delete", id=lead_id)["plan_id"]
     async with desk.page(browser, expected=("409", "400", "404")) as page:
@@ -150,7 +150,7 @@ async def test_an_overtaken_plan_is_marked_on_its_page(browser: Browser, desk: D
 
 
 async def test_other_proposals_for_a_deleted_record_are_marked_at_once_and_cannot_be_approved(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     lead_id = lead(alice, "Sold and gone")
     agent = alice.agent(f"both ways {mark}", "lead.*", "plan.propose")
@@ -190,7 +190,7 @@ async def test_other_proposals_for_a_deleted_record_are_marked_at_once_and_canno
 
 @pytest.mark.full
 async def test_new_proposals_are_shown_as_they_arrive(
-    browser: Browser, desk: Desk, alice: Caller, figures: Figures
+    browser: Browser, desk: Desk, alice: ApiCaller, figures: Figures
 ) -> None:
     """The measured delay is recorded beside the required delay."""
     runner = alice.agent("runner", "lead.*")
@@ -215,7 +215,7 @@ async def test_new_proposals_are_shown_as_they_arrive(
 
 
 @pytest.mark.full
-async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     clerk = alice.agent("careless", "lead.*")
     plan = clerk.run("lead.delete", id=lead(alice, "Kept"))["plan_id"]
     async with desk.page(browser) as page:
@@ -234,7 +234,7 @@ async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser
 
 @pytest.mark.full
 async def test_a_person_who_approves_in_haste_is_shown_the_plan_again_with_a_warning(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     hasty = alice.agent("hasty", "lead.*", "plan.propose")
     ids = [lead(alice, f"Hurried {number}") for number in range(4)]
@@ -262,7 +262,7 @@ async def test_a_person_who_approves_in_haste_is_shown_the_plan_again_with_a_war
 
 
 @pytest.mark.full
-async def test_the_person_does_a_proposed_change_in_another_way(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_the_person_does_a_proposed_change_in_another_way(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     eager = alice.agent("eager", "lead.*", "plan.propose")
     lead_id = lead(alice, "As it was")
     steps = [{"command": "lead.update", "input": {"id": lead_id, "title": "Too loud", "source": "fair"}}]
@@ -285,7 +285,7 @@ async def test_the_person_does_a_proposed_change_in_another_way(browser: Browser
 
 
 @pytest.mark.full
-async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     first_agent, second_agent = alice.agent("first hand", "lead.*"), alice.agent("second hand", "ticket.*")
     first_agent.run("lead.delete", id=lead(alice, "Filtered"))
     second_agent.run("ticket.delete", id=alice.run("ticket.create", subject="Filtered")["id"])
@@ -307,7 +307,9 @@ async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, d
 
 
 @pytest.mark.full
-async def test_where_two_people_must_approve_the_first_is_informed(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_where_two_people_must_approve_the_first_is_informed(
+    browser: Browser, desk: Desk, alice: ApiCaller
+) -> None:
     root = desk.caller("root")
     rule = root.run("setting.create", title="approval:address.delete", value='{"n": 2}')
     party = alice.run("party.create", name="Signed twice")["id"]
@@ -331,7 +333,7 @@ async def test_where_two_people_must_approve_the_first_is_informed(browser: Brow
 
 @pytest.mark.full
 async def test_markup_in_the_text_of_an_agent_is_shown_as_text_and_the_text_is_marked(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     writer = alice.agent("writer", "lead.*", "plan.propose")
     hostile_title = "<img src=x onerror=alert(1)> <b>urgent</b>"
@@ -346,7 +348,7 @@ async def test_markup_in_the_text_of_an_agent_is_shown_as_text_and_the_text_is_m
 
 
 @pytest.mark.full
-async def test_plans_that_are_alike_are_decided_together(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_plans_that_are_alike_are_decided_together(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     sweeper = alice.agent("sweeper", "lead.*")
     ids = [lead(alice, f"Swept {number}") for number in range(3)]
     for id_ in ids:
@@ -365,7 +367,7 @@ async def test_plans_that_are_alike_are_decided_together(browser: Browser, desk:
 
 @pytest.mark.full
 async def test_plans_that_arrive_meanwhile_are_not_approved_with_the_picked_plans(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     racer = alice.agent("racer", "lead.*")
     ids = [lead(alice, f"Raced {number}") for number in range(2)]
@@ -383,7 +385,7 @@ async def test_plans_that_arrive_meanwhile_are_not_approved_with_the_picked_plan
 
 
 @pytest.mark.full
-async def test_one_window_waits_at_the_api_for_all_windows(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_one_window_waits_at_the_api_for_all_windows(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     twin = alice.agent("twin", "lead.*")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals")
@@ -406,7 +408,7 @@ async def test_one_window_waits_at_the_api_for_all_windows(browser: Browser, des
 
 
 @pytest.mark.full
-async def test_a_lost_connection_is_reported_and_restored(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_lost_connection_is_reported_and_restored(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     late_agent = alice.agent("late", "lead.*")
     async with desk.page(browser, expected=("ERR_INTERNET_DISCONNECTED", "400", "404")) as page:
         await desk.sign_in(page, "alice", "/approvals")
@@ -419,7 +421,7 @@ async def test_a_lost_connection_is_reported_and_restored(browser: Browser, desk
         await page.wait_for_selector(".plan:has-text('late')")
 
 
-def draft(alice: Caller, party_name: str, *prices_minor: int) -> str:
+def draft(alice: ApiCaller, party_name: str, *prices_minor: int) -> str:
     """Create a draft of an invoice with these lines, and return its id."""
     party = alice.run("party.create", name=party_name)["id"]
     invoice = str(alice.run("invoice.create", party=party)["id"])
@@ -477,7 +479,7 @@ async def test_the_approver_of_a_payment_sees_the_paid_invoice(browser: Browser,
 
 
 async def test_the_list_names_the_fields_that_an_update_changes(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     steps = [{"command": "lead.update", "input": {"id": lead(alice, "Told apart"), "title": "Told again"}}]
     plan = alice.agent(f"renamer-{mark}", "lead.*", "plan.propose").run("plan.propose", steps=steps)["plan_id"]
@@ -487,7 +489,7 @@ async def test_the_list_names_the_fields_that_an_update_changes(
 
 
 async def test_the_list_shows_the_most_important_change_with_old_and_proposed_value(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     party = alice.run("party.create", name="Buys much", kind="company")["id"]
     values = {"title": "Grows smaller", "party": party, "expected_revenue_minor": 1_200_000}
@@ -505,7 +507,7 @@ async def test_the_list_shows_the_most_important_change_with_old_and_proposed_va
 
 
 async def test_a_person_who_rejects_a_deletion_is_led_to_the_record(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     lead_id = lead(alice, "To be kept open")
     plan = alice.agent(f"remover-{mark}", "lead.*").run("lead.delete", id=lead_id)["plan_id"]
@@ -521,7 +523,7 @@ async def test_a_person_who_rejects_a_deletion_is_led_to_the_record(
 
 
 async def test_only_proposals_of_own_agents_are_listed(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     own_lead, other_lead = lead(alice, "Of her agent"), lead(alice, "Of his agent")
     own_plan = alice.agent(f"hers-{mark}", "lead.*").run("lead.delete", id=own_lead)["plan_id"]
@@ -570,7 +572,7 @@ async def test_no_dialog_of_an_action_has_two_buttons_with_the_same_name(
 
 
 async def test_a_proposal_of_several_deletions_is_titled_with_their_names_and_asks_once(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     agent = alice.agent("tidy", "lead.*", "activity.*", "plan.*")
     leads = [alice.run("lead.create", title=f"Twice proposed {number}") for number in (1, 2)]

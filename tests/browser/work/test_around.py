@@ -7,10 +7,10 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.rules import settle
 from tests.browser.waiting import box, eventually, press, until_equal
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 
 
-async def test_the_palette_goes_to_a_record_by_keyboard(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_the_palette_goes_to_a_record_by_keyboard(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     alice.run("lead.create", title="Needle in the hay")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice")
@@ -23,7 +23,7 @@ async def test_the_palette_goes_to_a_record_by_keyboard(browser: Browser, desk: 
         await page.wait_for_selector("h1:text-is('Needle in the hay')")
 
 
-async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     ticket = alice.run("ticket.create", subject="Moved by its menu")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/ticket/board")
@@ -82,7 +82,7 @@ async def test_figures_are_split_by_a_second_field_and_link_to_their_records(bro
 
 
 @pytest.mark.full
-async def test_a_printed_page_has_records_and_no_buttons(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_printed_page_has_records_and_no_buttons(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     lead = alice.run("lead.list", limit=1)[0]
     async with desk.page(browser, scheme="dark") as page:
         for path in ("/models/lead", f"/models/lead/records/{lead['id']}", "/dashboard", "/approvals", "/agents"):

@@ -10,12 +10,12 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.waiting import clipboard_text, eventually
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 from tests.servers.countersign import served
 
 
 async def test_an_entry_is_found_by_keyboard_and_has_a_permanent_address(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="Watched closely")
     alice.run("lead.update", id=lead["id"], title="Changed since")
@@ -80,7 +80,7 @@ async def test_the_chain_is_checked_and_changes_made_outside_the_service_are_sho
 
 @pytest.mark.full
 async def test_the_filtered_entries_are_exported_and_paging_continues(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="=1+1")["id"]
     for number in range(60):

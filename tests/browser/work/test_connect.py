@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser.rules import evaluate
 from tests.browser.waiting import clipboard_text, eventually
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 
 DOCUMENT = Path(__file__).parents[3] / "docs/how-to/connect-an-agent.md"
 
@@ -46,7 +46,7 @@ async def copy_settings(page: Page, settings_by_name: dict[str, str], name: str)
 
 
 async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     agent = alice.agent(f"wired-{mark}", "lead.list", "lead.delete")
     async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
@@ -74,7 +74,7 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
 
 @pytest.mark.full
 async def test_the_work_of_an_agent_is_shown_from_the_audit_or_from_its_proposals(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     by_root = desk.caller("root").agent("logged", "lead.*")
     created_lead = by_root.run("lead.create", title="By an agent")

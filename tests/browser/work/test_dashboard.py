@@ -7,7 +7,7 @@ from playwright.async_api import Browser, expect
 from countersign.kernel import clock
 from tests.browser.waiting import eventually
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 
 THIRD_ROW_IS_LAST = """() => {
   const box = (name) => document.querySelector(name).getBoundingClientRect();
@@ -43,7 +43,7 @@ async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_rec
         await expect(page.locator(".filter-token:has-text('Stage')")).to_contain_text("Won")
 
 
-def count_of(alice: Caller, stages: list[str], first_day: str, last_day: str) -> int:
+def count_of(alice: ApiCaller, stages: list[str], first_day: str, last_day: str) -> int:
     """Return the number of leads in these stages that close in the period."""
     conditions = [("stage", "in", stages), ("expected_close", "gte", first_day), ("expected_close", "lte", last_day)]
     filters = [{"field": field, "op": operator, "value": value} for field, operator, value in conditions]
@@ -51,7 +51,7 @@ def count_of(alice: Caller, stages: list[str], first_day: str, last_day: str) ->
 
 
 async def test_the_win_rate_and_the_open_pipeline_match_the_leads(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     first_day, last_day = [clock.rfc3339(clock.later(clock.now(), seconds=days * 86_400))[:10] for days in (0, 120)]
     async with desk.page(browser) as page:

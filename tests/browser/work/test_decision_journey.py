@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.rules import settle
-from tests.browser.work.conftest import PASSWORD, Caller, Desk, require_pages
+from tests.browser.work.conftest import PASSWORD, ApiCaller, Desk, require_pages
 from tests.browser.work.test_connection import AWAY
 from tests.servers.countersign import served
 from tests.servers.process import free_port
@@ -72,13 +72,13 @@ class Mouse(Keyboard):
         await self.page.click("dialog[open] .ink")
 
 
-def propose(agent: Caller, lead: str, number: int) -> None:
+def propose(agent: ApiCaller, lead: str, number: int) -> None:
     """Let the agent propose a deletion with a reason of its own, because equal proposals are decided together."""
     steps = [{"command": "lead.delete", "input": {"id": lead}}]
     agent.run("plan.propose", steps=steps, why=f"Wish {number}")
 
 
-def decided_reasons(person: Caller, state: str) -> list[str | None]:
+def decided_reasons(person: ApiCaller, state: str) -> list[str | None]:
     """Return the reasons of the proposals in this state."""
     return [plan["reason"] for plan in person.run("plan.list", filter=[{"field": "state", "op": "eq", "value": state}])]
 
@@ -134,7 +134,7 @@ async def without_a_network(page: Page, keyboard: Keyboard) -> None:
     await waits(page, 4)
 
 
-async def after_the_session(page: Page, keyboard: Keyboard, agent: Caller, lead: str) -> None:
+async def after_the_session(page: Page, keyboard: Keyboard, agent: ApiCaller, lead: str) -> None:
     """Type a reason, sign in again because the session has ended, and send it then."""
     await type_reason(page, keyboard, "Typed before the session ended")
     await page.context.clear_cookies()

@@ -7,7 +7,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.waiting import eventually
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 
 LAST_IS_UNCOVERED = """() => {
   scrollTo(0, document.documentElement.scrollHeight);
@@ -18,7 +18,7 @@ LAST_IS_UNCOVERED = """() => {
 
 
 async def test_a_person_sees_pending_proposals_due_records_and_recently_opened_records(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     people = {user["username"]: user["id"] for user in alice.run("user.list")}
     tomorrow = (datetime.now().astimezone().date() + timedelta(days=1)).isoformat()
@@ -45,7 +45,7 @@ async def test_a_person_sees_pending_proposals_due_records_and_recently_opened_r
 
 
 async def test_overdue_records_are_first_with_their_days_and_actions_name_the_new_state(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     people = {user["username"]: user["id"] for user in alice.run("user.list")}
     overdue_day = (datetime.now().astimezone().date() - timedelta(days=3)).isoformat()

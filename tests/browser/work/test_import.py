@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, FilePayload, expect
 
-from tests.browser.work.conftest import Caller, Desk, filter_parameter
+from tests.browser.work.conftest import ApiCaller, Desk, filter_parameter
 
 GOOD = 'Name of the lead;Expected revenue;Source\n"Imported; one";"1.234,50";web\nImported two;;fair\n'
 BAD = "title,source\nFits,web\n,web\nToo,much\n"
@@ -16,7 +16,7 @@ def a_file(text: str) -> FilePayload:
 
 
 async def test_rows_that_do_not_fit_are_named_and_nothing_is_written(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead/import")
@@ -45,7 +45,7 @@ async def test_the_page_says_who_imports_posted_invoices(browser: Browser, desk:
 
 
 @pytest.mark.full
-async def test_a_german_file_is_mapped_tried_and_imported(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_german_file_is_mapped_tried_and_imported(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     async with desk.page(browser, locale="de-DE") as page:
         await page.goto("/signin")
         await page.fill("#username", "alice")
@@ -67,7 +67,7 @@ async def test_a_german_file_is_mapped_tried_and_imported(browser: Browser, desk
 
 
 async def test_an_exported_file_is_imported_again_unchanged(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     created_lead = alice.run(
         "lead.create", title=f"=There; 'and' back {mark}", expected_revenue_minor=123450, source="web"
@@ -123,7 +123,7 @@ async def test_a_file_of_another_encoding_separator_and_line_end_is_read(browser
 
 
 async def test_an_administrator_restores_records_from_a_raw_export(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     created_lead = alice.run("lead.create", title=f"Restored {mark}")
     alice.run("lead.qualify", id=created_lead["id"])

@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.browser.rules import settle
 from tests.browser.waiting import box, clipboard_text, eventually, press, until_equal
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk, filter_parameter
+from tests.browser.work.conftest import ApiCaller, Desk, filter_parameter
 
 
 async def is_at(page: Page, cell: str) -> None:
@@ -20,7 +20,7 @@ async def is_at(page: Page, cell: str) -> None:
     await expect(page.locator("[role=grid]")).to_have_attribute("aria-activedescendant", cell)
 
 
-def count(alice: Caller) -> int:
+def count(alice: ApiCaller) -> int:
     """Return the number of leads."""
     return int(alice.run("lead.search", limit=1)["total"])
 
@@ -41,7 +41,7 @@ async def is_wide(page: Page, heading: str, expected: int) -> None:
 
 
 async def test_a_list_can_be_navigated_sorted_and_opened_by_keyboard(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     total = count(alice)
     async with desk.page(browser) as page:
@@ -71,7 +71,7 @@ async def test_a_list_can_be_navigated_sorted_and_opened_by_keyboard(
         await expect(page.locator("h1")).to_have_text(first_title)
 
 
-async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice")
         # Requests that the first page still sends do not count.
@@ -111,7 +111,9 @@ async def test_the_sheet_has_all_keys_of_the_page(browser: Browser, desk: Desk) 
 
 
 @pytest.mark.full
-async def test_a_filter_is_built_kept_in_the_address_and_removed(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_filter_is_built_kept_in_the_address_and_removed(
+    browser: Browser, desk: Desk, alice: ApiCaller
+) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?view=all")
         await page.wait_for_selector("#cell-0-0 a")
@@ -298,7 +300,9 @@ async def test_a_column_is_resized_by_key_button_and_mouse_and_the_first_column_
 
 
 @pytest.mark.full
-async def test_a_cell_is_edited_in_place_and_the_change_is_undone(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_cell_is_edited_in_place_and_the_change_is_undone(
+    browser: Browser, desk: Desk, alice: ApiCaller
+) -> None:
     lead = alice.run("lead.create", title="Edited in place", expected_revenue_minor=100)
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("id", "eq", lead["id"])))
@@ -319,7 +323,7 @@ async def test_a_cell_is_edited_in_place_and_the_change_is_undone(browser: Brows
 
 
 @pytest.mark.full
-async def test_a_conflicting_edit_asks_which_value_to_keep(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_conflicting_edit_asks_which_value_to_keep(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     lead = alice.run("lead.create", title="Contested")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?" + filter_parameter(("id", "eq", lead["id"])))
@@ -374,7 +378,7 @@ async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: D
 
 
 async def test_the_tabs_are_the_own_and_the_shared_views_also_for_an_administrator(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     by_date = '{"order": [{"field": "due", "dir": "desc"}]}'
     alice.run("view.create", model="activity", name=f"Alice alone {mark}", query=by_date)
@@ -408,7 +412,7 @@ async def test_the_tabs_are_the_own_and_the_shared_views_also_for_an_administrat
 
 
 async def test_a_view_is_shared_removed_and_brought_back(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     async def is_saved(expected: list[bool]) -> None:
         async def is_so() -> None:
@@ -438,7 +442,7 @@ async def test_a_view_is_shared_removed_and_brought_back(
 
 
 async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     def moved_views() -> list[str]:
         return [view["query"] for view in alice.run("view.list", limit=200) if view["name"] == f"Kept here {mark}"]
@@ -542,7 +546,7 @@ async def test_the_foot_shows_sums_with_their_currency_and_on_a_phone_no_average
 
 
 async def test_on_a_phone_both_lines_of_a_row_have_the_same_left_edge(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     alice.run("lead.create", title=f"Aligned {mark}", contact_name="Noor Iyer")
     async with desk.page(browser, width=390) as page:
@@ -556,7 +560,7 @@ async def test_on_a_phone_both_lines_of_a_row_have_the_same_left_edge(
 
 
 async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     view = next(model for model in alice.meta()["models"] if model["name"] == "lead")["views"][0]
     async with desk.page(browser) as page:
@@ -583,7 +587,7 @@ async def test_a_list_opens_with_its_first_view_and_the_tabs_have_counts(
 
 
 async def test_a_record_links_to_the_next_record_of_its_list(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     ids = [str(alice.run("lead.create", title=f"Row of three {mark} {number}")["id"]) for number in range(3)]
     async with desk.page(browser) as page:

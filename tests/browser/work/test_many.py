@@ -6,13 +6,13 @@ from playwright.async_api import Browser, Page, Route, expect
 from tests.browser.rules import settle
 from tests.browser.waiting import box, eventually, press
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk, filter_parameter
+from tests.browser.work.conftest import ApiCaller, Desk, filter_parameter
 
 LONG_MS = 120_000
 """How long many commands may take on a busy machine."""
 
 
-def several(alice: Caller, name: str, count: int) -> list[str]:
+def several(alice: ApiCaller, name: str, count: int) -> list[str]:
     """Create leads with this name."""
     return [alice.run("lead.create", title=f"{name} {number}")["id"] for number in range(count)]
 
@@ -32,7 +32,7 @@ TICKED = """[["::before", "color"], [null, "backgroundColor"]].map(([part, of]) 
 
 
 async def test_rows_selected_by_keyboard_are_changed_separately_and_each_result_is_shown(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     ids = several(alice, f"Bulky {mark}", 4)
     alice.run("lead.qualify", id=ids[3])
@@ -91,7 +91,7 @@ async def test_rows_selected_by_keyboard_are_changed_separately_and_each_result_
 
 @pytest.mark.full
 async def test_all_matching_rows_are_selected_beyond_the_loaded_rows_and_changed_in_the_same_way(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     ids = several(alice, f"Wide net {mark}", 130)
     async with desk.page(browser) as page:
@@ -113,7 +113,7 @@ async def test_all_matching_rows_are_selected_beyond_the_loaded_rows_and_changed
 
 @pytest.mark.full
 async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_rest(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     ids = several(alice, f"Half way {mark}", 6)
     lead_filter = [{"field": "id", "op": "in", "value": ids}]

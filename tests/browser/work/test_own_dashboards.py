@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser.rules import settle
 from tests.browser.waiting import press
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 
 TILES = (
     {"kind": "kpi", "model": "lead", "fn": "count", "w": 3, "title": "First"},
@@ -17,12 +17,12 @@ TILES = (
 )
 
 
-def create_dashboard(person: Caller, name: str, tiles: Sequence[object] = TILES, **options: object) -> str:
+def create_dashboard(person: ApiCaller, name: str, tiles: Sequence[object] = TILES, **options: object) -> str:
     """Create a dashboard of the person, and return its id."""
     return str(person.run("dashboard.create", name=name, tiles=json.dumps(tiles), **options)["id"])
 
 
-def stored_tiles(person: Caller, dashboard: str) -> list[tuple[str, int]]:
+def stored_tiles(person: ApiCaller, dashboard: str) -> list[tuple[str, int]]:
     """Return the titles and widths of its tiles in their positions, as the service stores them."""
     tiles = json.loads(person.run("dashboard.get", id=dashboard)["tiles"])
     in_place = sorted(tiles, key=lambda tile: (tile.get("y", 0), tile.get("x", 0)))
@@ -64,7 +64,7 @@ async def test_the_arrangement_of_a_copied_dashboard_is_kept(browser: Browser, d
     assert stored_tiles(bob, row["id"])[-1] == ("Remember", 4)
 
 
-async def test_tiles_are_moved_resized_and_removed_by_keyboard(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_tiles_are_moved_resized_and_removed_by_keyboard(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     own_dashboard = create_dashboard(alice, "By keyboard")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/dashboard?dashboard={own_dashboard}&edit=1")
@@ -85,7 +85,7 @@ async def test_tiles_are_moved_resized_and_removed_by_keyboard(browser: Browser,
 
 
 async def test_tiles_are_dragged_and_their_width_is_chosen_by_mouse(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     own_dashboard = create_dashboard(alice, "By mouse")
     async with desk.page(browser) as page:
@@ -102,7 +102,7 @@ async def test_tiles_are_dragged_and_their_width_is_chosen_by_mouse(
 
 
 async def test_discarded_changes_are_not_saved_and_deleted_dashboards_are_gone(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     own_dashboard = create_dashboard(alice, f"To be deleted {mark}")
     async with desk.page(browser) as page:
@@ -122,7 +122,7 @@ async def test_discarded_changes_are_not_saved_and_deleted_dashboards_are_gone(
 
 
 async def test_another_person_sees_shared_dashboards_and_no_private_dashboards(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     create_dashboard(alice, f"For all of us {mark}", shared=True)
     create_dashboard(alice, f"For me alone {mark}")

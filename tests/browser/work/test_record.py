@@ -11,11 +11,11 @@ from playwright.async_api import Browser, Route, expect
 from tests.browser.rules import evaluate, settle
 from tests.browser.waiting import box, eventually, press, until_equal
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 
 
 async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
-    browser: Browser, desk: Desk, alice: Caller, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, mark: str
 ) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
@@ -46,7 +46,7 @@ async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
 
 
 async def test_an_action_without_inputs_asks_for_confirmation(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="Not by a slip")
     async with desk.page(browser) as page:
@@ -65,7 +65,7 @@ async def test_an_action_without_inputs_asks_for_confirmation(
 
 @pytest.mark.full
 async def test_a_record_is_moved_by_an_action_with_inputs_and_its_history_shows_the_move(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="To be lost")
     async with desk.page(browser) as page:
@@ -89,7 +89,7 @@ async def test_a_record_is_moved_by_an_action_with_inputs_and_its_history_shows_
 
 @pytest.mark.full
 async def test_a_referenced_record_is_created_in_place_previewed_and_remembered(
-    browser: Browser, desk: Desk, axe: str, alice: Caller
+    browser: Browser, desk: Desk, axe: str, alice: ApiCaller
 ) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead/new")
@@ -130,7 +130,7 @@ async def test_a_referenced_record_is_created_in_place_previewed_and_remembered(
 
 @pytest.mark.full
 async def test_typed_input_survives_a_reload_and_an_ended_session(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="Long text")
     async with desk.page(browser) as page:
@@ -167,7 +167,9 @@ async def test_typed_input_survives_a_reload_and_an_ended_session(
 
 
 @pytest.mark.full
-async def test_typed_text_is_gone_for_the_next_person_who_signs_in(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_typed_text_is_gone_for_the_next_person_who_signs_in(
+    browser: Browser, desk: Desk, alice: ApiCaller
+) -> None:
     lead = alice.run("lead.create", title="Private words")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
@@ -218,7 +220,7 @@ async def test_a_page_does_nothing_for_another_person_who_signed_in_in_a_second_
 
 
 @pytest.mark.full
-async def test_two_concurrent_changes_of_a_record_are_both_kept(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_two_concurrent_changes_of_a_record_are_both_kept(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     lead = alice.run("lead.create", title="As it was", source="web")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
@@ -256,7 +258,7 @@ async def test_a_placeholder_is_not_editable_text_and_a_hidden_field_is_not_show
 
 
 @pytest.mark.full
-async def test_a_record_is_deleted_after_a_question(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_a_record_is_deleted_after_a_question(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     lead = alice.run("lead.create", title="To be deleted")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
@@ -270,7 +272,7 @@ async def test_a_record_is_deleted_after_a_question(browser: Browser, desk: Desk
 
 @pytest.mark.full
 async def test_a_deletion_shows_the_dependent_records_and_asks_for_confirmation(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     party = alice.run("party.create", name="Gone")
     alice.run("address.create", party=party["id"], label="main", street="1 Way", city="Ribe", country="DK")
@@ -291,7 +293,7 @@ async def test_a_deletion_shows_the_dependent_records_and_asks_for_confirmation(
 
 @pytest.mark.full
 async def test_a_deletion_prevented_by_a_hidden_record_shows_the_reason(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     party = alice.run("party.create", name="Needed")
     desk.caller("root").run("invoice.create", party=party["id"])
@@ -309,7 +311,7 @@ async def test_a_deletion_prevented_by_a_hidden_record_shows_the_reason(
 
 
 async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
-    browser: Browser, desk: Desk, alice: Caller, axe: str
+    browser: Browser, desk: Desk, alice: ApiCaller, axe: str
 ) -> None:
     lead = str(alice.run("lead.create", title="Talked about")["id"])
     desk.caller("bob").run("comment.create", model="lead", record=lead, text="Bob knows them.")
@@ -360,7 +362,7 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
 
 
 async def test_a_record_says_when_it_was_created_and_changed_and_why_actions_are_unavailable(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="Created and changed")
     async with desk.page(browser) as page:
@@ -379,7 +381,7 @@ async def test_a_record_says_when_it_was_created_and_changed_and_why_actions_are
 
 
 async def test_on_a_phone_a_comment_takes_one_line_and_a_value_is_beside_its_label(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="On a phone", contact_name="Noor Iyer", contact_email="noor@mail.example")
     async with desk.page(browser, width=390) as page:
@@ -407,7 +409,7 @@ async def test_on_a_phone_a_comment_takes_one_line_and_a_value_is_beside_its_lab
 
 @pytest.mark.parametrize("width", [390, 1440])
 async def test_an_email_address_and_a_phone_number_are_links_on_one_line(
-    browser: Browser, desk: Desk, alice: Caller, width: int
+    browser: Browser, desk: Desk, alice: ApiCaller, width: int
 ) -> None:
     email = "noor.sahin@baltic-timber.example"
     lead = alice.run("lead.create", title="Reachable", contact_email=email, contact_phone="+53464923550")
@@ -425,7 +427,7 @@ async def test_an_email_address_and_a_phone_number_are_links_on_one_line(
 
 
 async def test_on_a_phone_the_dates_of_related_records_do_not_wrap(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="With an activity")["id"]
     alice.run("activity.create", subject="Call the purchasing department", kind="call", due="2031-12-02", lead=lead)
@@ -438,7 +440,7 @@ async def test_on_a_phone_the_dates_of_related_records_do_not_wrap(
 
 
 async def test_the_actions_are_beside_the_title_and_on_a_phone_above_the_bar_of_pages(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="A lead whose title is long enough for more than one line")["id"]
     async with desk.page(browser) as page:
@@ -476,7 +478,7 @@ async def test_the_actions_are_beside_the_title_and_on_a_phone_above_the_bar_of_
         await eventually(is_not_under_the_actions)
 
 
-async def test_comments_have_a_tab_with_their_count(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_comments_have_a_tab_with_their_count(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     lead = str(alice.run("lead.create", title="Commented twice")["id"])
     for text in ("First words.", "Second words."):
         alice.run("comment.create", model="lead", record=lead, text=text)
@@ -495,7 +497,7 @@ async def test_comments_have_a_tab_with_their_count(browser: Browser, desk: Desk
 
 
 async def test_a_record_shows_the_records_of_its_party_with_their_number(
-    browser: Browser, desk: Desk, alice: Caller, axe: str, mark: str
+    browser: Browser, desk: Desk, alice: ApiCaller, axe: str, mark: str
 ) -> None:
     party = alice.run("party.create", name="Shared by three")["id"]
     lead = alice.run("lead.create", title="Beside another", party=party)["id"]
@@ -520,7 +522,7 @@ async def test_a_record_shows_the_records_of_its_party_with_their_number(
 
 
 async def test_a_proposal_that_waits_is_in_the_timeline_and_leads_to_its_approval(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="Waits in the timeline")
     other_lead = alice.run("lead.create", title="Another that waits")
@@ -545,7 +547,7 @@ async def test_a_proposal_that_waits_is_in_the_timeline_and_leads_to_its_approva
 
 
 async def test_comments_and_history_are_shown_without_proposals_and_a_comment_does_not_load_them_again(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="Has no list of proposals")
     loaded: list[str] = []
@@ -570,7 +572,7 @@ async def test_comments_and_history_are_shown_without_proposals_and_a_comment_do
 
 
 async def test_a_related_record_is_marked_as_due_or_overdue(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="Has activities that are due")
     now = datetime.now().astimezone().date()

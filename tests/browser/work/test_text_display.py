@@ -3,14 +3,14 @@
 from playwright.async_api import Browser, expect
 
 from tests.browser.waiting import eventually
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 
 OVERRIDE = "\u202e"
 TAG = "\U000e0041"
 
 
 async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
-    browser: Browser, desk: Desk, alice: Caller
+    browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title=f"Pay {OVERRIDE}001 now")["id"]
     agent = alice.agent(f"scribe{OVERRIDE}", "lead.*", "plan.propose")
@@ -40,7 +40,7 @@ async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
         await expect(page.locator("table.changes td bdi").nth(2)).to_be_attached()
 
 
-async def test_only_the_changed_part_of_a_long_text_is_shown(browser: Browser, desk: Desk, alice: Caller) -> None:
+async def test_only_the_changed_part_of_a_long_text_is_shown(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
     lines = [f"Line {number} of a long note." for number in range(300)]
     lead = alice.run("lead.create", title="Long", notes="\n".join(lines))["id"]
     changed_lines = [*lines[:20], "Line 20: pay twice.", *lines[21:270], f"Line 270{TAG}", *lines[271:]]
