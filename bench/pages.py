@@ -17,7 +17,7 @@ from harness import Bench
 from playwright.async_api import Browser, Page, async_playwright
 
 from countersign.web.assets import Assets
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 from tests.servers.chromium import PROGRAMS
 from tests.servers.countersign import served
 from tests.servers.process import installed_program
@@ -156,7 +156,7 @@ async def approvals(bench: Bench, browser: Browser, desk: Desk) -> None:
     report(bench, "an approval is seen", display_times, SEEN_MS, share=0.95)
 
 
-async def run_command(caller: Caller, command: str, **body: object) -> Any:
+async def run_command(caller: ApiCaller, command: str, **body: object) -> Any:
     """Run an API command in a thread, so that the browser continues, and return its result."""
     return await asyncio.to_thread(caller.run, command, **body)
 

@@ -24,7 +24,7 @@ from playwright.async_api import TimeoutError as WaitTimeout
 from tests.browser.store.people import PLAYER, PUBLISHER, sign_in
 from tests.browser.store.places import FORMS, STORE
 from tests.browser.visits import Place, Visitor, wait_until_loaded
-from tests.browser.work.conftest import Caller, Desk
+from tests.browser.work.conftest import ApiCaller, Desk
 from tests.browser.work.places import WORK
 from tests.servers.chromium import PROGRAMS, launch_chromium
 from tests.servers.countersign import Running, served
@@ -85,7 +85,7 @@ def record_ids(desk: Desk) -> dict[str, str]:
     return {**ids, "lead": _lead_in_list(desk.caller("alice"))}
 
 
-def _lead_in_list(caller: Caller) -> str:
+def _lead_in_list(caller: ApiCaller) -> str:
     """Return the id of the lead with the newest comment, with its position in the first view of the list as a query."""
     view = next(model for model in caller.meta()["models"] if model["name"] == "lead")["views"][0]
     on_leads, newest_order = {"field": "model", "op": "eq", "value": "lead"}, {"field": "written_at", "dir": "desc"}
