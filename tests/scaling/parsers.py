@@ -86,7 +86,7 @@ def read_question(text: str) -> object:
         search.words(run.text)
     for token in tokens[: items.MAX_UNKNOWN]:
         lexicon.respelled(token.word)
-    return parser.QuestionParser(tokens, items.Recognition(items.KnownItems(text, tokens, (), _FRIDAY).items))
+    return parser.QuestionParser(tokens, items.Recognition(text, tokens, (), _FRIDAY))
 
 
 QUESTIONS: Mapping[str, Callable[[int], str]] = {

@@ -9,6 +9,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import filterfalse
 from typing import Any
 
 import msgspec
@@ -22,7 +23,17 @@ from countersign.store.ask.parser import MULTIPLE, OF_OTHERS, QuestionParser, Re
 from countersign.store.ask.scope import SLOT_OF_FIELD, Item
 from countersign.store.catalog import filter as filters
 from countersign.store.catalog import filter_queries, names
-from countersign.store.catalog.filter import Filter, Values, conditions, describe, error_in, join_words, with_slots
+from countersign.store.catalog.filter import (
+    MAX_VALUES,
+    Filter,
+    Values,
+    Where,
+    conditions,
+    describe,
+    error_in,
+    join_words,
+    with_slots,
+)
 from countersign.store.catalog.filter_answers import FilterAnswer, answer_of, quoted, unable
 from countersign.store.catalog.filter_queries import facts
 from countersign.store.context import Store
@@ -42,7 +53,9 @@ _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 
 """The weights of conditions. Their sum decides whether an answer that ignores some words is useful."""
 _EXCLUDING = frozenset(["kind", "platform", "access", "tag", "org", "license", "text"])
 """The conditions that can exclude a named product."""
-_REVERSING = frozenset(["only", "or", "first", *LISTS["ends of support"], *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
+_REVERSING = frozenset(["only", "or", "first", "several times", *LISTS["ends of support"]]).union(
+    DENIALS, SLOT_OF_FIELD, OF_OTHERS
+)
 """Words that a list must not ignore: negations, choices, and fields that are requested instead of products."""
 _SUGGESTED = (
     ("Which {} are there?", "How many {} are there?"),
@@ -184,11 +197,12 @@ def _is_useful(reading: Reading, unused: Sequence[str]) -> bool:
     than unused words if these are many, and a form that can ignore words. An unused comparison or number can only make
     a list of products shorter, but it could reverse another answer."""
     filter, products = reading.filter, reading.filter.where.product
-    is_list = all((filter.answer == "list", filter.find == "products", not products))
-    if reading.guards and not (is_list and _REVERSING.isdisjoint(reading.guards)):
+    is_list = all((filter.answer == "list", filter.order == "title", filter.find == "releases" or not products))
+    if not _REVERSING.isdisjoint([*reading.guards, *unused]) or (reading.guards and not is_list):
         return False
     # The answer does not describe one product, if the question asks for something else about the product.
-    is_of_rows = all((filter.answer == "list", any((len(products.any) != 1, filter.order != "title"))))
+    is_of_one = all((len(products.any) == 1, filter.order == "title", filter.find == "products"))
+    is_of_rows = all((filter.answer == "list", not is_of_one))
     is_of_fields = all((filter.answer == "fields", any((filter.fields, reading.is_about_text))))
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
     weight = sum(weights) + any((filter.since, filter.until)) + (filter.find != "products")
@@ -215,24 +229,24 @@ async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str,
 
 async def read(database: Database, question: str, now: datetime, base: Filter | None = None) -> Reading:
     """Interpret the question at the time `now`; `base` is the filter of the previous question."""
+    question = question.replace("&amp;", "&")
     stated = await _stated_filter(database, question)
     if stated is not None and base is None:
         return Reading(stated)
     tokens = without_keys(tokens_of(question))
     recognition = await recognize(database, question, tokens, now)
     parser = QuestionParser(tokens, recognition)
-    words = parser.words[parser.sentence.start :]
-    if base is None or not _is_continuation(words, {item.slot for item in recognition.items}):
-        return await parser.reading(database)
+    words = parser.words[parser.begin :]
+    if base is None or not _is_continuation(words, recognition.items):
+        return parser.reading()
     if all((len(base.where.product.any) == 1, {"it", "its"} & {*words})):
         base = with_slots(Filter(answer=base.answer, fields=base.fields), product=base.where.product)
-    is_other = not LISTS["others"].isdisjoint(words)
-    if not parser.of("product"):
-        # "What else …" excludes the products of the previous question.
-        parser.values += [Item("product", slug, 0, 0, is_negated=is_other) for slug in base.where.product.any]
-    reading = await parser.reading(database)
-    if all((is_other, not base.where.product)):
-        base = _complement(base, reading)
+    if not parser.of("product") and not LISTS["others"].isdisjoint(words):
+        base = await _others(database, base, words)
+        parser.guards = [*filterfalse(LISTS["others"].__contains__, parser.guards)]
+    elif not parser.of("product"):
+        parser.values += [Item("product", slug, 0, 0) for slug in base.where.product.any]
+    reading = parser.reading()
     reading.filter = _merged(base, reading.filter, words)
     return reading
 
@@ -275,35 +289,30 @@ async def _exact_names(database: Database, name: str, values: Sequence[str]) -> 
     return [slugs.get(at, "") for at in range(len(values))]
 
 
-def _complement(base: Filter, reading: Reading) -> Filter:
-    """Return a filter for the products of the same publisher that the base filter leaves out. After a question about
-    games, "What else do they have?" asks for all products that are not games. A filter cannot exclude two conditions
-    together, so such a question gets the guard "else"."""
-    left = {name: values for name, values in conditions(base) if name != "org"}
-    if len(left) != 1 or any(values.all or values.none for values in left.values()):
-        reading.guards.append("else")
-    else:
-        reading.unused = [word for word in reading.unused if word not in LISTS["others"]]
-    return with_slots(base, **{name: Values(none=values.any) for name, values in left.items()})
+async def _others(database: Database, base: Filter, words: Sequence[str]) -> Filter:
+    """Return a filter for the products that the previous question neither named nor listed: "What else is there?", or
+    those of the same publisher: "What else do they have?"."""
+    known = await filter_queries.products(database, Filter(where=base.where, limit=MAX_VALUES))
+    org = base.where.org
+    if known and not org and not LISTS["making"].isdisjoint(words):
+        org = Values(any=(await names.publisher_of(database, known[0].slug),))
+    return Filter(where=Where(org=org, product=Values(none=tuple(product.slug for product in known))))
 
 
-def _is_continuation(words: Sequence[str], slots: set[str]) -> bool:
+def _is_continuation(words: Sequence[str], items: Sequence[Item]) -> bool:
     """Return whether the question depends on the previous question. This is the case if the question refers back,
     begins like a continuation, or does not say what to search for."""
     is_fragment = not LISTS["onward openings"].isdisjoint(words[:1]) or words[1:2] == ["about"]
     refers_back = not LISTS["backward"].isdisjoint(words)
-    return refers_back or is_fragment or not slots & {"kind", "product", "find", "org"}
+    return refers_back or is_fragment or {"kind", "product", "find", "org"}.isdisjoint(item.slot for item in items)
 
 
 def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
     """Return the base filter with the changes that the new question makes."""
     unchanged = Filter()
-    is_other = not LISTS["others"].isdisjoint(words)
     changed = [group for group in _GROUPS if any(getattr(query, each) != getattr(unchanged, each) for each in group)]
-    # "What else …" after a question about a release asks for products.
-    changed += [("order", "limit"), ("find",)] * is_other
-    # "And on Windows?" asks for the same form of answer as the previous question, "and how many?" does not.
-    is_about = any(("about" in words[1:2], all(("and" in words[:1], LISTS["denied verbs"].isdisjoint(words[1:2])))))
+    # "And on Windows?" asks for the same form of answer as the previous question, "and which version?" does not.
+    is_about = any(("about" in words[1:2], all(("and" in words[:1], LISTS["asking"].isdisjoint(words[1:2])))))
     is_plain = all((query.answer in ("list", "exists", "fields"), not query.fields))
     has_same_form = any(("same" in words, all((is_about, is_plain, base.answer != "list"))))
     if not has_same_form and (query.answer != "list" or not LISTS["asking"].isdisjoint(words[:3])):

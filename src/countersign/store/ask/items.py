@@ -8,9 +8,8 @@ the words that it does not use.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby, takewhile
+from itertools import chain, groupby, takewhile
 from typing import NamedTuple
 
 from countersign.kernel.database.port import Database
@@ -47,27 +46,10 @@ class Corrected(NamedTuple):
     others: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Recognition:
-    """The recognised items from left to right, the unused words, a name that does not exist in the catalog, the
-    corrected names, and whether a word occurs in a text of the catalog."""
-
-    items: list[Item]
-    unused: list[str] = field(default_factory=list[str])
-    unknown: str = ""
-    corrected: list[Corrected] = field(default_factory=list[Corrected])
-    is_in_texts: bool = False
-
-
-async def recognize(database: Database, question: str, tokens: list[WordToken], now: datetime) -> Recognition:
+async def recognize(database: Database, question: str, tokens: list[WordToken], now: datetime) -> "Recognition":
     """Recognise the items in the tokens of the question."""
-    exact = await names.exact(database, spans(question, tokens))
-    recognition = Recognition(KnownItems(question, tokens, exact, now).items)
-    taken = {(item.value, item.start, item.end) for item in recognition.items if item.slot == "product"}
-    ambiguous = [name for name in exact if name.others and (name.value, name.start, name.end) in taken]
-    recognition.corrected = [Corrected(each.title, f"{each.title} ({each.value})", each.others) for each in ambiguous]
-    await _UnknownItems(database, question, tokens, recognition).look_up()
-    recognition.items.sort(key=lambda item: item.start)
+    recognition = Recognition(question, tokens, await names.exact(database, spans(question, tokens)), now)
+    await recognition.look_up(database)
     return recognition
 
 
@@ -87,34 +69,39 @@ def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
     return runs[-MAX_SPANS:]
 
 
-class _Question:
-    """A question, with access to its words as they are written."""
-
-    def __init__(self, question: str, tokens: list[WordToken]) -> None:
-        self._question, self._tokens = question, tokens
-
-    def _text(self, start: int, end: int) -> str:
-        return self._question[self._tokens[start].start : self._tokens[end - 1].end]
-
-    def _is_capital(self, at: int) -> bool:
-        return at > 0 and self._question[self._tokens[at].start].isupper()
-
-
-class KnownItems(_Question):
-    """The items that match exactly, from left to right."""
+class Recognition:
+    """The recognised items from left to right, the unused words, a name that does not exist in the catalog, and the
+    corrected names. At first, only the items that match exactly are recognised; `look_up` looks up the other words:
+    first in titles, tags and descriptions, then as words with a typing error."""
 
     def __init__(self, question: str, tokens: list[WordToken], exact: Sequence[Name], now: datetime) -> None:
-        super().__init__(question, tokens)
-        self._now = now
+        self._question, self._tokens, self._now = question, tokens, now
         self._words = [token.word for token in tokens]
         self._names: dict[int, list[Name]] = {}
         self.items: list[Item] = []
+        self.unused: list[str] = []
+        self.unknown = ""
         for name in exact:
             self._names.setdefault(name.start, []).append(name)
         self._titles = [name for name in exact if self._priority(name, name.start) == _PRIORITY["product"]]
         at = 0
         while at < len(tokens):
             at = self._longest(at)
+        self.corrected = [*self._ambiguous(exact)]
+        self._in_texts: dict[int, str] = {}
+
+    def _ambiguous(self, exact: Sequence[Name]) -> Iterable[Corrected]:
+        """Yield the titles that several products have."""
+        taken = {(item.value, item.start, item.end) for item in self.items if item.slot == "product"}
+        for name in exact:
+            if name.others and (name.value, name.start, name.end) in taken:
+                yield Corrected(name.title, f"{name.title} ({name.value})", name.others)
+
+    def _text(self, start: int, end: int) -> str:
+        return self._question[self._tokens[start].start : self._tokens[end - 1].end]
+
+    def _is_capital(self, at: int) -> bool:
+        return at > 0 and self._question[self._tokens[at].start].isupper()
 
     def _longest(self, at: int) -> int:
         """Add the longest item that begins at this word, and return the position after it. An item must not cut a
@@ -168,59 +155,55 @@ class KnownItems(_Question):
         # A title that is an ordinary word counts as the word.
         return -1 if name.slot == "product" and is_word else _PRIORITY[name.slot]
 
-
-class _UnknownItems(_Question):
-    """Looks up unrecognised words: first in titles, tags and descriptions, then as words with a typing error."""
-
-    def __init__(self, database: Database, question: str, tokens: list[WordToken], recognition: Recognition) -> None:
-        super().__init__(question, tokens)
-        self._database, self._recognition = database, recognition
-        self._nouns = {item.start for item in recognition.items if item.slot in ("kind", "find")} or {len(tokens)}
-        self._in_texts: dict[int, str] = {}
-        self._scope = Scope(tokens, recognition.items)
-        self._opening = self._scope.opening()
-
-    async def look_up(self) -> None:
-        """Add the items that the words represent; record the other words as unused."""
-        positions = self._scope.unknown()
+    async def look_up(self, database: Database) -> None:
+        """Add the items that the unrecognised words represent; record the other words as unused."""
+        positions = self._unknown()
         terms = {at: "".join(terms_of(self._tokens[at].word)) for at in positions[:MAX_UNKNOWN]}
-        known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
+        known = await names.public_terms(database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
-        self._recognition.is_in_texts = bool(self._in_texts)
         consecutive = groupby(enumerate(terms), lambda each: each[1] - each[0])
-        await self._look_up_names([[at for _, at in group] for _, group in consecutive])
-        self._recognition.unused += [self._tokens[at].word for at in positions[MAX_UNKNOWN:]]
+        await self._look_up_names(database, [[at for _, at in group] for _, group in consecutive])
+        self.unused += [self._tokens[at].word for at in positions[MAX_UNKNOWN:]]
+        self.items.sort(key=lambda item: item.start)
 
-    async def _look_up_names(self, runs: Sequence[Sequence[int]]) -> None:
-        tried = [span for run in runs for span in self._names(run)][:MAX_NAMES]
-        spellings = await names.spellings_of(self._database, [self._text(*span) for span in tried])
-        tags = await self._misspelt_tags(runs, spellings)
+    def _unknown(self) -> list[int]:
+        """Return the positions of the unrecognised words, without words before the request in small letters."""
+        scope = Scope(self._tokens, self.items)
+        opening = {at for at in scope.opening() if self._text(at, at + 1).islower()}
+        return [at for at in scope.unknown() if at not in opening]
+
+    async def _look_up_names(self, database: Database, runs: Sequence[Sequence[int]]) -> None:
+        tried = [span for run in runs for span in self._names_around(run)][:MAX_NAMES]
+        spellings = await names.spellings_of(database, [self._text(*span) for span in tried])
+        tags = await self._misspelt_tags(database, {*chain(*runs)} - self._in_texts.keys(), spellings)
         for run in runs:
             is_known = self._in_texts.keys() >= {*run}
-            for span in (span for span in self._names(run) if span in tried):
+            for span in filter(tried.__contains__, self._names_around(run)):
                 text = self._text(*span)
-                products = await names.products_like(self._database, text, is_known=is_known, known_spellings=spellings)
+                products = await names.products_like(database, text, is_known=is_known, known_spellings=spellings)
                 if products:
                     self._correct(products, *span)
                     break
             else:
                 self._look_up_words(run, tags)
 
-    async def _misspelt_tags(self, runs: Sequence[Sequence[int]], spellings: names.Spellings) -> dict[int, str]:
+    async def _misspelt_tags(
+        self, database: Database, positions: Iterable[int], spellings: names.Spellings
+    ) -> dict[int, str]:
         """Return the tags that the closest spellings of the words are, by position."""
-        spelt = {at: [*spellings.get(self._tokens[at].word, ())] for run in runs for at in run}
-        likest = [names.WordSpan(at, at + 1, likely[0]) for at, likely in spelt.items() if likely]
-        found = await names.exact(self._database, likest) if likest else []
-        return {name.start: name.value for name in found if name.slot == "tag" and name.start not in self._in_texts}
+        spelt = [(at, [*spellings.get(self._tokens[at].word, ())]) for at in positions]
+        likest = [names.WordSpan(at, at + 1, likely[0]) for at, likely in spelt if likely]
+        found = await names.exact(database, likest) if likest else []
+        return {name.start: name.value for name in found if name.slot == "tag"}
 
     def _correct(self, meant: Sequence[tuple[str, str]], start: int, end: int) -> None:
         (value, title), *others = meant
         corrected = Corrected(self._text(start, end), title, tuple(other for _, other in others))
-        self._recognition.corrected.append(corrected)
-        remaining = [item for item in self._recognition.items if item.end <= start or item.start >= end]
-        self._recognition.items = [*remaining, Item("product", value, start, end)]
+        self.corrected.append(corrected)
+        remaining = [item for item in self.items if item.end <= start or item.start >= end]
+        self.items = [*remaining, Item("product", value, start, end)]
 
-    def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
+    def _names_around(self, run: Sequence[int]) -> list[tuple[int, int]]:
         """Return the word sequences that may be a mistyped name: the run with its neighbours that are written as parts
         of a name, and the run with and without one neighbour, because a title may contain words that have another
         meaning."""
@@ -237,15 +220,12 @@ class _UnknownItems(_Question):
 
     def _is_run(self, start: int, end: int) -> bool:
         is_within = 0 <= start < end <= len(self._tokens)
-        times = [item for item in self._recognition.items if item.slot == "time"]
-        is_within &= not any(item.start < end < item.end for item in times)
+        is_within &= not any(item.slot == "time" and item.start < end < item.end for item in self.items)
         return is_within and not (self._tokens[start].is_mark or self._tokens[end - 1].is_mark)
 
     def _look_up_words(self, run: Sequence[int], tags: Mapping[int, str]) -> None:
         for at in run:
-            word, written = self._tokens[at].word, self._text(at, at + 1)
-            if all(({at, run[-1]} <= self._opening, written.islower(), written.isascii())):
-                continue
+            word = self._tokens[at].word
             slot, value = "text", self._in_texts.get(at, "")
             if not self._is_topic(at):
                 slot, value = "tag", tags.get(at, "")
@@ -253,17 +233,18 @@ class _UnknownItems(_Question):
                     slot, value = WORDS.get((meant,), Meaning("skip", meant))
                     self._tokens[at] = self._tokens[at]._replace(word=meant)
             if value:
-                self._recognition.items.append(Item(slot, value, at, at + 1))
+                self.items.append(Item(slot, value, at, at + 1))
                 continue
-            self._recognition.unused.append(word)
+            self.unused.append(word)
             # A name is written with a capital, but not after an article ("the PO") or at the start of a sentence.
             is_name = self._is_capital(at) and self._tokens[at - 1].word not in LISTS["articles"] | SENTENCE_ENDS
-            if is_name and not self._recognition.unknown:
-                self._recognition.unknown = self._text(run[0], run[-1] + 1)
+            if is_name and not self.unknown:
+                self.unknown = self._text(run[0], run[-1] + 1)
 
     def _is_topic(self, at: int) -> bool:
         """Return whether the word describes a product's topic: it precedes the kind of product, or follows a word such
         as "about"."""
         before = {token.word for token in self._tokens[max(0, at - 3) : at]}
-        follows = bool(before & (LISTS["topic words"] | _PREPOSITIONS)) or at + 1 in self._nouns
-        return at in self._in_texts and (follows or self._is_capital(at) or len(self._tokens) < 5)
+        nouns = [item.start for item in self.items if item.slot in ("kind", "find")] or [len(self._tokens)]
+        follows = bool(before & (LISTS["topic words"] | _PREPOSITIONS)) or at + 1 in nouns
+        return at in self._in_texts and (follows or self._is_capital(at))

@@ -3,17 +3,21 @@
 import re
 from collections.abc import Sequence
 from configparser import RawConfigParser
+from difflib import get_close_matches
 from importlib import resources
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from countersign.kernel.normalization import folded
-from countersign.store.catalog.search import deletion_variants, distance
 
 MAX_PHRASE = 5
 """Maximum number of words of a phrase."""
 MAX_TOKENS = 400
 MAX_RESPELLED = 20
 """Maximum length of a word in which a typing error is corrected."""
+MIN_LIKENESS, MIN_REPLACED = 0.8, 6
+"""Minimum similarity of a mistyped word, and minimum length of a word in which one letter may be replaced."""
 _TOKEN = re.compile(
     r"""(?P<quoted>"[^"]{1,100}"|“[^”]{1,100}”|«[^»]{1,100}»|`[^`]{1,100}`|(?<!\w)'[^']{1,100}'(?!\w))
     |(?P<number>v?\d[0-9A-Za-z]*(?:[._+:/-][0-9A-Za-z]+)*)
@@ -113,12 +117,12 @@ IGNORED = frozenset(_OF_IGNORED)
 """Words without a meaning in a question."""
 COURTESY = frozenset(word for word, line in _OF_IGNORED.items() if line == "courtesy and fillers") | {","}
 """The ignored words that can begin a question."""
-DENIALS = frozenset(" ".join(phrase) for phrase, meaning in WORDS.items() if meaning.slot == "not")
+_REVERSING = frozenset(["not", "denied", "adjacent", "other"])
+DENIALS = frozenset(" ".join(phrase) for phrase, meaning in WORDS.items() if not _REVERSING.isdisjoint(meaning))
+"""The phrases that turn a meaning round."""
 KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
-_SHORTENED: dict[str, list[str]] = {}
-for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED):
-    for _form in deletion_variants(_known):
-        _SHORTENED.setdefault(_form, []).append(_known)
+_SINGLE = sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED)
+_BY_LETTER = {letter: [*words] for letter, words in groupby(_SINGLE, itemgetter(0))}
 
 
 def without_keys(tokens: list[WordToken]) -> list[WordToken]:
@@ -156,12 +160,10 @@ def _key(tokens: Sequence[WordToken], at: int) -> tuple[str, int]:
 
 
 def respelled(word: str) -> str:
-    """Return the known word that a mistyped word probably means, or an empty text. The words differ by one inserted,
-    deleted or transposed letter. Long words may also differ by one replaced letter. A short word with one replaced
-    letter is mostly a different word."""
-    forms = sorted(deletion_variants(word)) if len(word) <= MAX_RESPELLED else []
-    for meant in (each for form in forms for each in _SHORTENED.get(form, ()) if each[0] == word[0]):
-        is_of_letters = any((len(meant) != len(word), sorted(meant) == sorted(word), len(word) > 6))
-        if is_of_letters and distance(word, meant, 1) is not None:
-            return "" if WORDS.get((meant,), Meaning("", "")).slot == "beyond" else meant
-    return ""
+    """Return the known word with the same first letter that a mistyped word probably means, or an empty text."""
+    known = [each for each in _BY_LETTER.get(word[:1], ()) if abs(len(each) - len(word)) < 2]
+    # A short word with one replaced letter is mostly a different word.
+    is_short = len(word) < MIN_REPLACED
+    alike = get_close_matches(word, known, 3, MIN_LIKENESS)
+    meant = next((each for each in alike if not is_short or len(each) != len(word) or sorted(each) == sorted(word)), "")
+    return "" if WORDS.get((meant,), Meaning("", "")).slot == "beyond" else meant

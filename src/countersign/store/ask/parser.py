@@ -17,17 +17,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import filterfalse, pairwise, takewhile
+from itertools import filterfalse, pairwise
 from typing import Any
 
 from msgspec.structs import replace
 
-from countersign.kernel.database.port import Database
 from countersign.store.ask.dates import EARLIEST, LATEST
 from countersign.store.ask.items import Corrected, Recognition
 from countersign.store.ask.lexicon import COURTESY, LISTS, WordToken
 from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, SENTENCE_ENDS, SLOT_OF_FIELD, Item, Scope
-from countersign.store.catalog import names
 from countersign.store.catalog.filter import KNOWN, SLOTS, Filter, Values, with_slots
 from countersign.store.catalog.search import words as terms_of
 
@@ -47,7 +45,6 @@ MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 values."""
 _OF_SETS = frozenset(SLOTS) - {"product", "version", "text", "title"}
 """The slots whose conditions are true of many products."""
-_OR_SLOTS = _OF_SETS | {"time"}
 _COUNTED = _OF_SETS | {"find", "order", "sort"}
 """The slots of items that a number of results is beside."""
 _SIGNS = dict.fromkeys(LISTS["newer"], ">") | dict.fromkeys(LISTS["older"], "<") | {">=": ">=", "<=": "<="}
@@ -84,34 +81,31 @@ class QuestionParser:
 
     def __init__(self, tokens: Sequence[WordToken], recognition: Recognition) -> None:
         self.words = [token.word for token in tokens]
-        self._recognition, self._scope = recognition, Scope(tokens, recognition.items)
-        self.sentence = self._scope.question
+        scope = Scope(tokens, recognition.items)
+        self._recognition, self.sentence, self.begin = recognition, scope.question, scope.begin
         self.found: defaultdict[str, list[Item]] = defaultdict(list)
         self.values: list[Item] = []
         self.nouns: list[Item] = []
         self.limit: int | None = None
         self.by = self.when = ""
-        self.used: set[str] = set()
         self.has_unbound_not = False
-        within = [Item("", "", 0, 0), *self._scope.items()]
         # "Irrespective of the publisher" makes the next item irrelevant.
+        within = [Item("", "", 0, 0), *scope.items()]
         self._items, self._at = [item for before, item in pairwise(within) if before.slot != "whatever"], 0
         self._only: set[str] = set()
+        self.signs: set[str] = set()
         self._is_negated, self._negated_slot, self._joint, self._joint_at = False, "", "", 0
         self._read()
         self.orders, self.times = [*self.found["sort"], *self.found["order"]], self.found["time"]
+        self._all_words, self._first = {*self.words}, self._first_word()
         answers = [item.value for item in self.found["answer"]]
         self.answer = "".join(answers[:1])
-        guards = [*self.found["guard"], *self.found["step"]]
-        self.guards: list[str] = [" ".join(self.words[item.start : item.end]) for item in guards]
+        self.guards: list[str] = [" ".join(self.words[item.start : item.end]) for item in self.found["guard"]]
         self.guards += ["how many"] * (answers.count("count") > 1)
-        self.guards += ["most"] * all(("most" in self.words, not self.orders))
-        self._split()
-        self._read_end()
+        self.guards += ["most"] * all(("most" in self._all_words, not self.orders))
         self.found["beyond"] += [Item("beyond", "the future", 0, 0)] * self._is_of_future()
         for item in self.of("text") * bool(self.found["titled"]):
             item.slot = "title"
-        self._all_words = {*self.words}
         self._fields = self._requested_fields()
         self._kinds = [item.start for item in self.of("kind")]
         self._subjects = [*self._kinds, *(noun.start for noun in self.nouns if noun.value in ("any", "products"))]
@@ -120,100 +114,65 @@ class QuestionParser:
         self._products: list[Item] = []
         self._unused: list[str] = []
         self._order_of = ""
-        self._first = self._first_word()
         self._asks_whether = self._is_yes_no()
-
-    def _read(self) -> None:
-        handlers = {
-            "not": self._not, "denied": self._negate_preceding, "included": self._drop_channel,
-            "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
-            "find": self._find, "when": self._when,
-            "newer": self._require_newer, "step": self._step, "number": self._number,
-            **dict.fromkeys(SLOTS, self._value), "product": self._product,
-        }  # fmt: skip
-        end = 0
-        for at, item in enumerate(self._items):
-            self._at = at
-            if not SENTENCE_ENDS.isdisjoint(self.words[end : item.start]):
-                self._but(item)
-            self._report_or(item)
-            end = item.end
-            is_field = item.slot in ("field", "find") and item.value in SLOT_OF_FIELD
-            if is_field and any(item.start - each.end in (0, 1) for each in self.found["each"][-1:]):
-                self.by = SLOT_OF_FIELD[item.value]
-            elif self.words[item.start] == "whose" and item.start not in (0, self.sentence.start):
-                self._but(item)
-            elif item.slot in handlers:
-                handlers[item.slot](item)
-            else:
-                self.found[item.slot].append(item)
-
-    def _report_or(self, item: Item) -> None:
-        """Report an "or" between different slots, which a filter cannot express, as in "Free or for Linux"."""
-        is_first = item.slot in _OR_SLOTS and not (self.found["time"] if item.slot == "time" else self.of(item.slot))
-        is_joined = self._joint == "or" and self.words[self._joint_at] == "or" and bool(self.values)
-        if is_first and is_joined and not self._is_negated:
-            self.found["guard"].append(Item("guard", "or", self._joint_at, self._joint_at + 1))
-
-    def _split(self) -> None:
-        """Count by the slot of the listed values, as in "Split into games, apps and tools"."""
-        end = max([each.end for each in self.found["each"]], default=len(self.words))
-        listed = [value for value in self.values if value.start >= end]
-        if len(listed) > 1 and {value.slot for value in listed} in [{slot} for slot in KNOWN]:
-            self.by, self.values = listed[0].slot, [value for value in self.values if value.start < end]
+        self._read_end()
 
     def _read_end(self) -> None:
-        """Read a question at the end of a statement, as in "Keyturn is free, right?"."""
-        tail = ["", *filter("?".__ne__, self.words)][-3:]
-        is_statement = self.words[-1:] == ["?"] and QUESTION_WORDS.isdisjoint(self.words[slice(*self.sentence)])
-        if is_statement and tail[-1] in LISTS["ends of statements"]:
+        """Read a question at the end of a statement, as in "Keyturn is free, right?" and "It isn't free, is it?"."""
+        is_statement = self.words[-1:] == ["?"] and self._first not in QUESTION_WORDS
+        if is_statement and not LISTS["ends of statements"].isdisjoint(self.words[-3:-1]):
             self.answer = "exists"
-        if tail[0] == "," and tail[1] in AUXILIARIES and tail[2] != "you":
-            # "It isn't free, is it?" asks whether the product is free, so the "not" is dropped.
-            self.answer, self.has_unbound_not = "exists", False
+        if is_statement and self.words[-4:-3] == [","] and self.words[-3] in AUXILIARIES:
+            self.has_unbound_not = False
             for item in self.values:
                 item.is_negated = False
 
     def _is_of_future(self) -> bool:
         """Return whether the question is like "Will it come to Linux?" or "When does it come out?"."""
-        first, second, *_ = [*self.words[self.sentence.start :], "", ""]
-        if first == "when" and second in LISTS["present tense"]:
-            return not LISTS["coming"].isdisjoint(self.words)
-        return first == "will" and {"you", "run", "work"}.isdisjoint(self.words)
+        second = self.words[self.sentence.start + 1 :][:1]
+        is_coming = not (LISTS["present tense"].isdisjoint(second) or LISTS["coming"].isdisjoint(self.words))
+        is_open = {"you", "run", "work"}.isdisjoint(self.words)
+        return (self._first == "when" and is_coming) or (self._first == "will" and is_open)
+
+    def _read(self) -> None:
+        handlers = {
+            "not": self._not, "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
+            "find": self._find, "when": self._when, "number": self._number,
+            **dict.fromkeys(SLOTS, self._value),
+        }  # fmt: skip
+        end = 0
+        for at, item in enumerate(self._items):
+            self._at = at
+            is_whose = all((self.words[item.start] == "whose", item.start not in (0, self.sentence.start)))
+            if any((is_whose, SENTENCE_ENDS & {*self.words[end : item.start]})):
+                self._but(item)
+            self._report_or(item)
+            end = item.end
+            each = [last.end for last in self.found["each"][-1:]]
+            is_field = item.slot in ("field", "find") and item.value in SLOT_OF_FIELD
+            if is_field and not {item.start, item.start - 1}.isdisjoint(each):
+                self.by = SLOT_OF_FIELD[item.value]
+            elif item.slot in handlers:
+                handlers[item.slot](item)
+            elif not is_whose:
+                self.found[item.slot].append(item)
+
+    def _report_or(self, item: Item) -> None:
+        """Report an "or" between different slots, which a filter cannot express, as in "Free or for Linux"."""
+        is_first = item.slot == "time" or (item.slot in _OF_SETS and not self.of(item.slot))
+        is_joined = self._joint == "or" and self.words[self._joint_at] == "or" and bool(self.values)
+        if is_first and is_joined and not self._is_negated:
+            self.found["guard"].append(Item("guard", ".", self._joint_at, self._joint_at + 1))
 
     def _not(self, item: Item) -> None:
         word, is_first = self.words[item.start], item.start == self.sentence.start
-        if word == "out" and "channel" not in self._slots_after(item, 1):
-            return  # "Out of beta" is not a beta, but "games out of this studio" are of the studio.
         if (self._is_negated and not self._negated_slot) or self.words[item.end : item.end + 1] == ["("]:
             # "Except those without …" is a double negation; "not (A and B)" negates several conditions together.
             self.found["guard"].append(item)
         # "Isn't it free?" asks whether the product is free.
-        elif not (is_first and word in AUXILIARIES):
+        elif not (is_first and (word in AUXILIARIES or self.words[item.end : item.end + 1] == [","])):
             self._is_negated, self._negated_slot, self._joint = True, "", ""
-            self.has_unbound_not |= self.sentence.has(item) or self._scope.limits(item)
-
-    def _negate_preceding(self, _item: Item) -> None:
-        """Negate the preceding values, as in "Betas left out"."""
-        for value in takewhile(lambda value: value.slot == self.values[-1].slot, reversed(self.values)):
-            value.is_negated = True
-
-    def _require_newer(self, _item: Item) -> None:
-        """Ask for what came after the preceding version: "I have 3.9.2. What has changed since then?"."""
-        for version in self.of("version"):
-            version.value = f">{str(version.value).lstrip('<>=')}"
-
-    def _step(self, item: Item) -> None:
-        """Ask for the release beside a version that is named before: "I have 2.3.0. Which version came before it?"."""
-        self.found["step"].append(item)
-        versions = [at for at, value in enumerate(self.values) if value.slot == "version"]
-        if versions and {"number", "version"}.isdisjoint(self._slots_after(item, 1)):
-            self._version(self.values.pop(versions[0]))
-
-    def _drop_channel(self, _item: Item) -> None:
-        """Remove the condition on the channel, as in "Betas included"."""
-        while self.values and self.values[-1].slot == "channel":
-            self.values.pop()
+            self.has_unbound_not |= item.start in self.sentence
 
     def _only_beside(self, item: Item) -> None:
         """Bind "only" to the platforms or channels that follow ("only run on iOS"), or else to the preceding ones.
@@ -222,23 +181,20 @@ class QuestionParser:
             # "Not only for Windows" means that Windows is not the only platform.
             self.found["guard"].append(item)
         before, after = self.words[max(0, item.start - 3) : item.start], self.words[item.end : item.end + 2]
-        is_within = any((self.words[item.start] != "just", self.sentence.has(item), after[:1] in (["for"], ["on"])))
+        is_within = any((self.words[item.start] != "just", item.start in self.sentence, after[:1] in (["for"], ["on"])))
         if not all((is_within, LISTS["named before"].isdisjoint(after), LISTS["askers"].isdisjoint(before))):
             return
         # The preceding value must be beside "only", but not beside "nowhere else".
-        last = [each for each in self.values[-1:] if item.value == "after" or each.end >= item.start - 1]
+        last = [each for each in self.values[-1:] if any((item.value == "after", each.end >= item.start - 1))]
         last = [each.slot for each in last if SENTENCE_ENDS.isdisjoint(self.words[each.end : item.start])]
-        self._only |= {*[slot for slot in (*self._slots_after(item, 2), *last) if slot in ("platform", "channel")][:1]}
+        self._only |= {*[slot for slot in (*self._slots_after(2), *last) if slot in ("platform", "channel")][:1]}
 
-    def _slots_after(self, item: Item, count: int) -> list[str]:
+    def _slots_after(self, count: int) -> list[str]:
         """Return the slots of the next items."""
         return [each.slot for each in self._items[self._at + 1 : self._at + 1 + count]]
 
     def _or(self, item: Item) -> None:
-        if self.words[item.start] == "too" and self.values and self.values[-1].slot == "channel":
-            self._drop_channel(item)  # "betas too"
-        else:
-            self._joint, self._joint_at = item.slot, item.start
+        self._joint, self._joint_at = item.slot, item.start
 
     def _but(self, item: Item) -> None:
         if self._is_negated and not self._negated_slot and self.words[item.start - 1] in LISTS["named before"]:
@@ -256,11 +212,11 @@ class QuestionParser:
         if not self._denies_releases(item) and self.when in ("", "any"):
             self.when = item.value
 
-    def _denies_releases(self, item: Item) -> bool:
+    def _denies_releases(self, _item: Item) -> bool:
         """Return whether "not" refers to releases: to all releases, or to the releases of the channel that follows, as
         in "never released as stable"."""
         is_denied = self._is_negated and not self._negated_slot
-        if is_denied and {"channel", "platform"}.isdisjoint(self._slots_after(item, 1)):
+        if is_denied and {"channel", "platform"}.isdisjoint(self._slots_after(1)):
             self.when, self._is_negated, self.has_unbound_not = "none", False, False
         return is_denied
 
@@ -277,54 +233,43 @@ class QuestionParser:
     def _counts_results(self, item: Item) -> bool:
         """Return whether the number is beside what it counts or what orders the results, as in "5 free games", "the
         newest 3" and "top 5". In "Which of the two is free?" it is not."""
-        at, following = self._at, self.words[item.end : item.end + 1]
+        at = self._at
         beside = [each.slot for each in self._items[max(0, at - 1) : at] if each.end == item.start]
-        if AUXILIARIES.isdisjoint(following):
-            beside += [each.slot for each in self._items[at + 1 : at + 2] if each.start <= item.end + 1]
+        beside += [each.slot for each in self._items[at + 1 : at + 2] if each.start == item.end]
         before = self.words[max(0, item.start - 2) : item.start]
         return self.limit is None and not (_COUNTED.isdisjoint(beside) and LISTS["counting"].isdisjoint(before))
 
     def _version(self, item: Item) -> None:
-        """Add a condition on the version, or on the version before or after it, as in "right before 2.9.0"."""
-        step = self.found.pop("step", [])[-1:]
-        compared = f"{step[0].value}{item.value}" if step else self._signed_version(item)
-        if step:
-            self.limit, order = 1, "newest" if step[0].value == "<" else "oldest"
-            self.found["order"].append(Item("order", order, step[0].start, step[0].end))
-        self._value(Item("version", compared, item.start, item.end))
-
-    def _signed_version(self, item: Item) -> str:
-        """Return the version, preceded by `>` or `<` if the words before it express a comparison."""
+        """Add a condition on the version, preceded by `>` or `<` if the words before it express a comparison."""
         before = self.words[max(0, item.start - 4) : item.start]
-        is_between = before[-1:] == ["and"] and "between" in self.words[max(0, item.start - 6) : item.start]
+        signs = [_SIGNS[word] for word in before if word in _SIGNS]
+        is_between = all((before[-1:] == ["and"], "between" in self.words[: item.start]))
         if any((is_between, before[-1:] in (["to"], ["until"]))):
+            signs.append("<=")
             for other in self.of("version"):
                 other.value = f">{other.value.lstrip('<>')}"
-            return f"<={item.value}"
-        compared = [word for word in before if word in _SIGNS]
-        if compared:
-            self.used |= {*compared, "than"}
-            self.found["guard"] = [each for each in self.found["guard"] if self.words[each.start] not in self.used]
-        return f"{_SIGNS[compared[-1]] if compared else ''}{item.value}"
-
-    def _product(self, item: Item) -> None:
-        tags = [last for last in self.values[-1:] if last.slot == "tag"]
-        # "The demo of Star Ledger" is another product.
-        self.found["guard"] += [tag for tag in tags if self.words[tag.end : item.start] in (["for"], ["of"])]
-        self._value(item)
+        if signs:
+            guards = self.found["guard"]
+            self.found["guard"] = [each for each in guards if any((each.start < item.start - 4, each.value != "."))]
+            self.signs |= {*before} & {*_SIGNS, "than"}
+        self._value(Item("version", f"{''.join(signs[-1:])}{item.value}", item.start, item.end))
 
     def _value(self, item: Item) -> None:
-        is_joined = self._joint == "or" and self.values[-1:] and self.values[-1].end == self._joint_at
-        if self._negated_slot not in ("", item.slot) and not is_joined:
+        last = self.values[-1:]
+        is_joined = self._joint == "or" and [each.end for each in last] == [self._joint_at]
+        if all((self._negated_slot not in ("", item.slot), not is_joined)):
             self._is_negated = False
+        if (item.slot, [each.slot for each in last]) == ("product", ["tag"]):
+            # "The demo of Star Ledger" is another product.
+            self.found["guard"] += last * (self.words[last[0].end : item.start] in (["for"], ["of"]))
         # In "You won't know X. What is it?", the negation does not refer to the product.
-        item.is_negated |= self._is_negated and (item.slot != "product" or self.sentence.has(item))
+        item.is_negated |= all((self._is_negated, any((item.slot != "product", item.start in self.sentence))))
         item.joint = self._joint
         self.has_unbound_not &= not item.is_negated
         self._negated_slot, self._joint = item.slot, ""
         # "Every desktop system" has all of the values of "desktop", not one of them.
-        is_of_all = not LISTS["all"].isdisjoint(self.words[max(0, item.start - 2) : item.start])
-        texts = item.value.split("|") if is_of_all and item.slot == "platform" else [item.value]
+        is_of_all = item.slot == "platform" and LISTS["all"] & {*self.words[max(0, item.start - 2) : item.start]}
+        texts = item.value.split("|") if is_of_all else [item.value]
         self.values += [dataclasses.replace(item, value=text) for text in texts]
 
     def of(self, slot: str) -> list[Item]:
@@ -341,9 +286,11 @@ class QuestionParser:
         return slots
 
     def _requested_fields(self) -> list[str]:
-        """Return the fields. In "the channel stable", the name of the field only says what "stable" is."""
-        values = {(value.slot, value.start) for value in self.values}
-        fields = [item for item in self.found["field"] if (SLOT_OF_FIELD.get(item.value), item.end) not in values]
+        """Return the fields. In "the channel stable" and "the MIT license", the name of the field only says what
+        the value is."""
+        values = {(value.slot, end) for value in self.values for end in (value.start, value.end)}
+        slots = [(item, SLOT_OF_FIELD.get(item.value, "")) for item in self.found["field"]]
+        fields = [item for item, slot in slots if values.isdisjoint([(slot, item.start), (slot, item.end)])]
         return list(dict.fromkeys(item.value for item in fields))
 
     def _first_word(self) -> str:
@@ -353,24 +300,24 @@ class QuestionParser:
         return next((word for word in words if word not in COURTESY), "")
 
     def _is_yes_no(self) -> bool:
-        """Return whether the question is a yes/no question, such as "Does Keyturn …" or "And Keyturn, does it run on
+        """Return whether the question is a yes/no question, such as "Does Keyturn …", "And Keyturn, does it run on
         Linux?"."""
         words = self.words
         if "whether" in words or (self._first in AUXILIARIES and not self.found["polite"]):
             return True
         auxiliary, subject, *_ = [*(words[words.index(",") + 1 :] if "," in words else ()), "", ""]
-        return auxiliary in AUXILIARIES and subject != "you" and self._first not in QUESTION_WORDS
+        is_question = auxiliary in AUXILIARIES and subject != "you"
+        return is_question and self._first not in QUESTION_WORDS
 
-    async def reading(self, database: Database) -> Reading:
+    def reading(self) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
         self._slots = self.slots()
         self._products = [item for item in self.of("product") if not item.is_negated]
-        self._unused = [word for word in self._recognition.unused if word not in self.used]
+        self._unused = [word for word in self._recognition.unused if word not in self.signs]
         self._combine_times()
         self._apply_nouns()
         self._set_order()
         self._set_find()
-        await self._of_publisher(database)
         self._compare()
         self._report_ambiguities()
         self._set_answer()
@@ -381,25 +328,23 @@ class QuestionParser:
         self.guards += self._unanswered(found)
         beyond = [item.value for item in self.found["beyond"]]
         rest = self.guards, beyond, self._recognition.unknown, self._recognition.corrected
-        is_about_text, is_search = bool(self.found["all"]), bool(self.of("text"))
-        return Reading(found, self._unused, *rest, is_about_text, is_search)
+        return Reading(found, self._unused, *rest, bool(self.found["all"]), bool(self.of("text")))
 
     def _unanswered(self, found: Filter) -> list[str]:
-        """Return what the question asks about unnamed products that neither a list nor a number of products answers:
-        the question word ("who", "why"), and the names of fields."""
+        """Return what the question asks that neither a list nor a number of products answers: the question word ("who",
+        "why"), and the names of fields."""
         # "Is Keyturn good?" has no condition, but "Do you have Keyturn?" is complete.
         is_bare = replace(with_slots(found, product=Values()), answer="list") == Filter()
         is_complete = all((self._products, LISTS["having"] & self._all_words))
         if all((found.answer == "exists", is_bare, not is_complete)):
             return [*filter(str.isalpha, self.words)][-1:]
-        if self._products:  # "Who holds the copyright in X?"
-            return [self._first] * all((self._unused, self._first == "who", "org" not in self._fields))
+        # "Who holds the copyright in X?"
+        others = [self._first] * all((self._unused, self._first in OF_OTHERS, "org" not in self._fields))
         # "Which release added it?" does not name a product.
         is_of_rows = any((found.find == "products", found == Filter(find="releases")))
-        if not all((is_of_rows, found.answer in ("list", "count", "exists"))):
-            return []
+        if any((self._products, not is_of_rows, found.answer not in ("list", "count", "exists"))):
+            return others * (self._first == "who")
         expressed = {name for name, slot in SLOT_OF_FIELD.items() if slot in self._slots} | {self._order_of}
-        others = [self._first] * all((self._unused, self._first in OF_OTHERS))
         return [*others, *filterfalse(expressed.__contains__, self._fields)]
 
     def _combine_times(self) -> None:
@@ -414,7 +359,7 @@ class QuestionParser:
             self._members |= {"since": _moment(since), "until": _moment(until), "when": self.when or "any"}
 
     def _apply_nouns(self) -> None:
-        """Apply the nouns that do not name what the question asks for, and the order."""
+        """Apply the nouns that do not name what the question asks for."""
         nouns = [noun for noun in self.nouns if noun.value != "any"]
         # "Games whose publisher is Northlight Games" and "the studio's games" do not ask for publishers.
         end = min(self._subjects if self.of("org") else [], default=len(self.words)) * (not self.of("product"))
@@ -425,12 +370,7 @@ class QuestionParser:
 
     def _set_order(self) -> None:
         order = {"first": "oldest", "last": "newest"}.get("" if self.times else self.when)
-        is_of_releases = self.nouns[:1] == self._releases()[:1] != []
-        is_open = all((is_of_releases, not order, not self.orders, not self.times, not self._products))
-        if is_open and _ALL & self._all_words and not self._is_of_products(self.nouns[0].start):
-            order = "newest"
-        if order:
-            self.orders.append(Item("order", order, 0, 0))
+        self.orders += [Item("order", order, 0, 0)] * bool(order)
         limit = self.limit or (MAX_NUMBER if self.found["sort"] else None)
         self._members |= {} if limit is None else {"limit": limit}
         if self.orders:
@@ -469,26 +409,13 @@ class QuestionParser:
         """Return whether a channel follows the order, as in "the newest beta"."""
         return bool(self.orders) and self.orders[-1].end in [item.start for item in self.of("channel")]
 
-    async def _of_publisher(self, database: Database) -> None:
-        """Search for the other products of the publisher, as in "What else have the makers of it made?"."""
-        products, others = self.of("product"), LISTS["others"]
-        is_of_maker = "org" in self._fields or LISTS["making"] & self._all_words
-        if len(products) == 1 and others & self._all_words and is_of_maker:
-            org = await names.publisher_of(database, products[0].value)
-            self._slots |= {"org": Values(any=(org,)), "product": Values(none=(products[0].value,))}
-            self._fields, self._products = [], []
-            self._unused = [word for word in self._unused if word not in others]
-            self._members["find"] = "products"
-
     def _compare(self) -> None:
         """Answer yes or no about two products: "Are A and B by the same studio?", "Was A updated more recently than
         B?"."""
         fields = tuple(name for name in self._fields if name in SLOT_OF_FIELD)
         if len(self._products) < 2:
             return
-        if "against" in self._all_words:
-            self.answer = "compare"  # "Set A against B"
-        elif "than" in self.guards and self.orders:
+        if "than" in self.guards and self.orders:
             self.guards.remove("than")
             self.answer = "exists"
         elif self.found["same"] and fields:
@@ -497,11 +424,14 @@ class QuestionParser:
     def _report_ambiguities(self) -> None:
         """Report what makes the question ambiguous, or what a filter cannot express."""
         is_by_number = all((self._order_of in _COUNTS, self._asks_whether, len(self._products) == 1))
+        listed = KNOWN.keys() & self._slots.keys()
         guards = {
+            # "Split into games and apps", "apart from games on Windows, what games …"
+            "each": self.found["each"] and not self.by and any(len(self._slots[name].any) > 1 for name in listed),
+            "not": any({*values.any} & {*values.none} for values in self._slots.values()),
             "versions of several products": all((len(self._products) > 1, self.of("version"))),
-            # "Are there two betas?", "I can't find 1.2.0, is it out?"
+            # "Are there two betas?", "Did it release more in 2025 or 2026?"
             "number": all((self._asks_whether, self.limit not in (None, 1))),
-            # "Did it release more in 2025 or 2026?"
             "more": all((self._asks_whether, self.times, "more" in self._all_words)),
             # "How many games are for Linux, compared to Windows?"
             "several forms of answer": len({item.value for item in self.found["answer"]} - {"exists"}) > 1,
@@ -520,13 +450,15 @@ class QuestionParser:
         # "Number" is of a product in "the number of platforms of X" and "the number of its latest release".
         is_of_product = all((products, any((orders, {"platforms", "channels", "tags"} & {*self._fields}))))
         is_counted = all((self.answer == "count", not is_of_product, self._order_of != "products"))
-        # "Which of A and B is the newest?"; "more recently" compares both products.
         is_which = all((self._first == "which", not self.nouns))
-        is_choice = any((is_which, "or" in [item.joint for item in products]))
-        has_condition, is_narrowed = self._has_condition(), "recently" not in self._all_words
+        # "More recently" compares both products.
+        is_choice = any((is_which, "or" in [item.joint for item in products])) and "recently" not in self._all_words
         is_of_releases = any((members["find"] == "releases", orders, fields))
-        is_singular = not LISTS["one release"].isdisjoint(self.words[noun.end - 1] for noun in self._releases())
         has_range = any((self.times, self.of("version"), (_ALL | {"list"}) & self._all_words, "limit" in members))
+        is_singular = all((self._releases(), not self._is_plural(self._releases())))
+        is_of_one = all((any((orders, is_singular)), not has_range))
+        # "Summarise the 1.9.1 release" asks for everything about a version.
+        is_of_version = all(("version" in slots, not fields, any((has_all, not [*self.nouns, *orders]))))
         forms: Sequence[tuple[object, dict[str, Any]]] = (
             (self.answer == "exists", {"answer": "exists"}),
             # The newest release in each channel.
@@ -537,20 +469,13 @@ class QuestionParser:
             (all((choices, is_one)), {"answer": "fields", "fields": choices}),
             (all((self._asks_whether, not all((is_about, "notes" in fields)))), {"answer": "exists"}),
             (not is_about, {}),
-            # "Summarise the 1.9.1 release" asks for everything about a version.
-            (
-                all(("version" in slots, not fields, not orders, any((has_all, not self.nouns)))),
-                {"answer": "fields", "fields": ("notes",)},
-            ),
+            (is_of_version, {"answer": "fields", "fields": ("notes",)}),
             (fields not in ([], ["versions"]), {"answer": "fields", "fields": tuple(fields)}),
-            (all((are_several, any((has_condition, all((is_choice, is_narrowed)))))), {"limit": 1} if orders else {}),
+            (all((are_several, any((self._has_condition(), is_choice)))), {"limit": 1} if orders else {}),
             (all((are_several, orders)), {"find": "products", "answer": "fields", "fields": ("versions",)}),
-            (
-                all((is_of_releases, any((orders, is_singular)), not has_range)),
-                {"find": "releases", "limit": 1, "order": self._order_of or "newest"},
-            ),
+            (all((is_of_releases, is_of_one)), {"find": "releases", "limit": 1, "order": self._order_of or "newest"}),
             (is_of_releases, {"find": "releases"}),
-            (all((any((has_condition, "channel" in slots)), not has_all)), {"answer": "exists"}),
+            (all((any((self._has_condition(), "channel" in slots)), not has_all)), {"answer": "exists"}),
             (True, {"answer": "fields"}),
         )
         members |= next(form for applies, form in forms if applies)
@@ -568,11 +493,9 @@ class QuestionParser:
         members, is_whether = self._members, self._asks_whether
         if all(("notes" in members.get("fields", ()), LISTS["whole"] & self._all_words)):
             members["limit"] = MAX_NOTES
-        is_of_one = (members["find"], members.get("limit")) == ("releases", 1)
-        is_of_releases = any((is_of_one, all((self._releases(), self._recognition.is_in_texts))))
-        is_question = any(("notes" in self._fields, all((is_of_releases, not is_whether, not self.orders))))
+        is_question = any(("notes" in self._fields, all((self._releases(), not is_whether, not self.orders))))
         # No text says who holds the copyright, or why.
-        is_question &= all((self._first not in OF_OTHERS, any((is_whether, "version" not in self._slots))))
+        is_question &= all((self._first not in OF_OTHERS, is_whether or "version" not in self._slots))
         if self._unused and is_question and len(self._products) == 1:
             terms = tuple(terms_of(" ".join(self._unused))[:6])
             self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)
@@ -582,20 +505,18 @@ class QuestionParser:
 
     def _set_limit(self) -> None:
         """Set the number of results if the question contains no number."""
-        members, order = self._members, self._order_of
+        members, order, is_of_releases = self._members, self._order_of, self._members["find"] == "releases"
         if any((not order, "limit" in members)):
             return
         # Whether the newest release of each product is asked for.
-        has_all, is_of_releases = bool(_ALL & self._all_words), members["find"] == "releases"
-        are_versions = "versions" in [self.words[noun.end - 1] for noun in self._releases()]
+        has_all, are_versions = _ALL & self._all_words, self._is_plural(self._releases())
         is_of_each = any((has_all, are_versions)) if is_of_releases else all((has_all, self._is_extreme_channel()))
         if order in _COUNTS:
             members["limit"] = 1
         elif "answer" not in members and is_of_each:
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
         elif order != "title" and not self._products:
-            beginning = self.words[self.sentence.start :][:6]
-            is_one = any((is_of_releases, {"was", "is", "one"} & {*beginning}))
+            is_one = any((is_of_releases, {"was", "is", "one"} & self._all_words))
             is_plural = self._is_plural([*self.of("kind"), *self.nouns])
             members["limit"] = MAX_PLURAL if all((is_plural, not is_one)) else 1
 
