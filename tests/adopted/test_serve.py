@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import httpx
@@ -12,6 +13,7 @@ from countersign.cli.output import Exit
 from tests.adopted.shop import MARK, POSTGRES, ROWS, make_postgres, make_sqlite
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment, served
 from tests.servers.postgres import Cluster
+from tests.servers.process import free_port
 
 TEXT = '''"""A shop."""
 
@@ -127,6 +129,44 @@ def test_a_person_changes_a_row_of_the_database_that_also_has_our_tables(
     with psycopg.connect(postgres_url) as connection:
         rows = connection.execute("SELECT activebool FROM customer WHERE customer_id = 1").fetchall()
     assert rows == [(False,)]
+
+
+def test_a_server_reads_each_recorded_change_once_and_audit_verify_counts_it(
+    postgres_cluster: Cluster, postgres_url: str, tmp_path: Path
+) -> None:
+    url = make_postgres(postgres_cluster, postgres_url)
+    name = postgres_url.rpartition("/")[2]
+    modules = tmp_path / "shop.py"
+    modules.write_text(TEXT.replace('key="customer_id"', 'key="customer_id", writable=True'))
+    script = command("connect", "watch", str(modules), "--role", f"reader_{name}").stdout
+    postgres_cluster.sql(f"CREATE SCHEMA records AUTHORIZATION reader_{name}", script, database=name)
+    settings = {
+        "COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_EXISTING_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
+        # A replica that is not running does not prevent the start.
+        "COUNTERSIGN_READ_URL": f"postgresql://reader@127.0.0.1:{free_port()}/shop",
+    }  # fmt: skip
+    options = ("--modules", str(modules), "--workers", "2")
+    condition = {"field": "command", "op": "eq", "value": "outside.change"}
+    with (
+        served(tmp_path / "data", *options, service="records", settings=settings) as running,
+        httpx.Client(base_url=running.url) as client,
+    ):
+        person = signed_in(client, running.log.read_text())
+        postgres_cluster.sql("UPDATE customer SET activebool = NOT activebool", database=name)
+        for _ in range(100):
+            found = client.post("/api/audit_entry/list", json={"filter": [condition]}, headers=person).json()["value"]
+            if len(found) >= 3:
+                break
+            time.sleep(0.1)
+        time.sleep(2.5)
+        entries = client.post("/api/audit_entry/list", json={"filter": [condition]}, headers=person).json()["value"]
+
+    assert [(each["user_id"], each["fields"]) for each in entries] == [("role:postgres", "active")] * 3
+    verified = command("audit", "verify", "--data", str(tmp_path / "data"), **settings)
+    assert verified.stdout.splitlines()[-1] == (
+        "This covers what was done through Countersign. Other applications have written to 1 of 2 connected tables; "
+        "3 changes of theirs were recorded, others may not have been."
+    )
 
 
 def test_a_try_needs_a_module_text_and_creates_nothing_without_one(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from countersign.connect import rights, watch
+from countersign.connect import postgres, rights, watch
 from countersign.connect.draft import Draft
 from countersign.declare import Declared, Model, Table, Text
 from countersign.declare.table import quoted
 from tests.connect.conftest import SCHEMAS, DatabaseFactory, drafted
-from tests.connect.test_rights import models_of, role_of
+from tests.connect.test_rights import granted, models_of, role_of
 from tests.servers.postgres import Cluster, PostgresFactory
 
 RECORDS = "SELECT relation, operation, key, columns, row_count FROM countersign_watch.outside_change ORDER BY id"
@@ -151,6 +151,22 @@ def test_a_table_that_the_files_name_no_more_is_no_longer_watched(
     count = "SELECT count(DISTINCT tgrelid) FROM pg_trigger WHERE tgname LIKE 'changes%'"
     assert int(postgres_cluster.sql(count, database=name)) >= len(fewer)
     assert int(postgres_cluster.sql(count, database=name)) < len(models) + 1
+
+
+def test_connect_check_counts_the_rights_on_the_records_as_no_more_than_needed(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    found = drafted(url, "shop")
+    theirs, models = granted(postgres_cluster, url, found, role_of(url)), models_of(found)
+    postgres_cluster.sql(
+        watch.script(models.values(), role_of(url), "module.py"), database=url.rpartition("/")[2]
+    )
+
+    database = asyncio.run(postgres.read(theirs, []))
+
+    assert asyncio.run(rights.excess(theirs, models, database)) == rights.Excess()
+    assert asyncio.run(watch.unwatched(theirs, models.values(), role_of(url))) == []
 
 
 def test_the_comparison_of_schemas_and_rights_leaves_the_watch_out(
