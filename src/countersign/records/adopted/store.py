@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -47,9 +47,8 @@ from countersign.records.masking.record_ids import KeyKind, RecordIds
 from countersign.records.masking.seen_values import SeenBy, SeenValue, SeenValues
 
 _READING = frozenset(TABLE_COMMANDS)
-MAX_ROWS_TOGETHER = 5_000
-MAX_BYTES_TOGETHER = 2 << 20
-"""The number of rows of a stream, and of the bytes of their texts, whose values are looked up together."""
+BATCHES_TOGETHER = 10
+"""The number of batches of a stream whose values are looked up together. They have at most 5,000 rows."""
 MAX_STATEMENTS = 4
 """The maximum number of statements that a process runs on an existing database at a time."""
 
@@ -67,6 +66,10 @@ def _narrowed(view: ModelView, *, is_read_only: bool) -> ModelView:
     fixed = {name for name, each in view.fields.items() if each == "masked" and not view.model.fields[name].linked}
     closed = {each.name for each in moves if not fixed.isdisjoint(each.accepted_fields)}
     return replace(view, writable=view.writable - fixed, commands=view.commands - closed)
+
+
+def _batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    return (list(rows[start : start + port.MAX_ROWS]) for start in range(0, len(rows), port.MAX_ROWS))
 
 
 def _texts(reader: AdoptedReader, rows: Sequence[Row]) -> dict[str, str]:
@@ -555,15 +558,15 @@ class AdoptedStore:
         self, run: Run, record_reader: RecordReader, row_batches: AsyncIterator[list[Row]], start: int
     ) -> AsyncGenerator[list[Row]]:
         """Yield the completed rows of the batches. The values of several batches are looked up together."""
-        adopted, decoded, size = cast("AdoptedReader", record_reader), list[list[Any]](), 0
+        adopted, decoded, count = cast("AdoptedReader", record_reader), list[list[Any]](), 0
         async for rows in row_batches:
-            size += sum(map(port.length, rows))
             decoded += adopted.decoded(rows, start)
-            if len(decoded) >= MAX_ROWS_TOGETHER or size >= MAX_BYTES_TOGETHER:
-                for batch in port.split(await self._completed(run, adopted, decoded, start)):
+            count += 1
+            if count == BATCHES_TOGETHER:
+                for batch in _batches(await self._completed(run, adopted, decoded, start)):
                     yield batch
-                decoded, size = [], 0
-        for batch in port.split(await self._completed(run, adopted, decoded, start)):
+                decoded, count = [], 0
+        for batch in _batches(await self._completed(run, adopted, decoded, start)):
             yield batch
 
     async def _completed(self, run: Run, reader: AdoptedReader, rows: list[list[Any]], start: int) -> list[Row]:
