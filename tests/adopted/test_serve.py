@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from countersign.cli.output import Exit
-from tests.adopted.shop import MARK, POSTGRES, ROWS, make_postgres, make_sqlite
+from tests.adopted.shop import MARK, POSTGRES, ROWS, make_postgres, make_sqlite, run_sqlite
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment, served
 from tests.servers.postgres import Cluster
 from tests.servers.process import free_port
@@ -167,6 +167,37 @@ def test_a_server_reads_each_recorded_change_once_and_audit_verify_counts_it(
         "This covers what was done through Countersign. Other applications have written to 1 of 2 connected tables; "
         "3 changes of theirs were recorded, others may not have been."
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "read_only", "status"), [((), "", 200), (("--try",), "", 404), ((), "true", 404)], ids=str
+)
+def test_a_person_changes_a_row_of_a_sqlite_file_unless_it_is_only_read(
+    tmp_path: Path, options: tuple[str, ...], read_only: str, status: int
+) -> None:
+    url = make_sqlite(tmp_path / "theirs.sqlite")
+    modules = tmp_path / "shop.py"
+    modules.write_text(TEXT.replace('key="customer_id"', 'key="customer_id", writable=True'))
+    settings = {"COUNTERSIGN_EXISTING_URL": url}
+    if read_only:
+        settings["COUNTERSIGN_EXISTING_READ_ONLY"] = read_only
+    arguments = (*options, "--modules", str(modules), "--workers", "2")
+    with (
+        served(tmp_path / "data", *arguments, service="records", settings=settings) as running,
+        httpx.Client(base_url=running.url) as client,
+    ):
+        person = signed_in(client, running.log.read_text())
+        for is_active in (False, True, False):
+            record = client.post("/api/customer/list", json={"limit": 1}, headers=person).json()["value"][0]
+            body = {"id": record["id"], "revision": record["revision"], "active": is_active}
+            changed = client.post("/api/customer/update", json=body, headers=person)
+            assert changed.status_code == status, changed.text
+        condition = {"field": "command", "op": "eq", "value": "customer.update"}
+        audit = client.post("/api/audit_entry/list", json={"filter": [condition]}, headers=person).json()["value"]
+
+    assert len(audit) == (3 if status == 200 else 0)
+    (row,) = run_sqlite(tmp_path / "theirs.sqlite", "SELECT activebool FROM customer WHERE customer_id = 1")
+    assert row == (0 if status == 200 else 1,)
 
 
 def test_a_try_needs_a_module_text_and_creates_nothing_without_one(tmp_path: Path) -> None:

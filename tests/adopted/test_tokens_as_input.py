@@ -14,7 +14,7 @@ from countersign.records.access import agent_tokens
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decisions
-from tests.adopted.shop import MARK, Shop, make_postgres, open_shop
+from tests.adopted.shop import MARK, Shop, make_postgres, make_sqlite, open_shop
 from tests.adopted.writable import writable_registry
 from tests.servers.postgres import Cluster
 
@@ -51,9 +51,19 @@ class Scout:
         return str(answer.json()["error"])
 
 
-@pytest.fixture
-async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> AsyncIterator[Shop]:
-    """The service over a shop that it may write, with its own tables in the same database."""
+@pytest.fixture(params=["sqlite", "postgres"])
+async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
+    """The service over a shop that it may write."""
+    if request.param == "sqlite":
+        url = make_sqlite(tmp_path / "theirs.sqlite")
+    else:
+        url = _prepared(request.getfixturevalue("postgres_cluster"), request.getfixturevalue("postgres_url"))
+    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
+        yield opened
+
+
+def _prepared(postgres_cluster: Cluster, postgres_url: str) -> str:
+    """Create the shop with a role that may write its customers."""
     url = make_postgres(postgres_cluster, postgres_url)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         name = postgres_url.rpartition("/")[2]
@@ -62,8 +72,7 @@ async def shop(postgres_cluster: Cluster, postgres_url: str, tmp_path: Path) -> 
         connection.execute(f"GRANT CREATE ON DATABASE {name} TO {role}".encode())
         connection.execute(f"GRANT INSERT, UPDATE ON customer TO {role}".encode())
         connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO {role}".encode())
-    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
-        yield opened
+    return url
 
 
 async def _agent(shop: Shop, person: Caller, label: str) -> Scout:
@@ -88,9 +97,7 @@ async def _approve(scout: Scout, answer: httpx.Response) -> None:
 
 
 def _emails(shop: Shop) -> list[str | None]:
-    name = shop.url.rpartition("/")[2]
-    with psycopg.connect(shop.url.replace(f"reader_{name}@", "postgres@")) as connection:
-        return [row[0] for row in connection.execute(b"SELECT email FROM customer ORDER BY customer_id")]
+    return [row[0] for row in shop.rows("SELECT email FROM customer ORDER BY customer_id")]
 
 
 async def test_a_token_of_one_record_is_written_into_another(shop: Shop, scout: Scout) -> None:
@@ -226,6 +233,7 @@ async def test_no_text_of_theirs_is_in_our_tables_after_a_read(shop: Shop, scout
     assert MARK not in str(rows)
 
 
+@pytest.mark.parametrize("shop", ["postgres"], indirect=True)
 async def test_a_repeated_read_writes_nothing(shop: Shop, scout: Scout) -> None:
     await scout.customers()
     before = await shop.inside.rows("SELECT xmin::text, * FROM seen_place ORDER BY value_id")
