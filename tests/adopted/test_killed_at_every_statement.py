@@ -1,5 +1,6 @@
-"""After a kill at any statement of a write, and on SQLite after any change of a file, the connected row has changed exactly when the audit has the entry and the
-plan is approved. A second call with the same key, and a second approval, write nothing twice."""
+"""After a kill at any statement of a write, and on SQLite after any change of a file, the connected row has changed
+exactly when the audit has the entry and the plan is approved. A second call with the same key, and a second approval,
+write nothing twice."""
 
 import json
 import subprocess
