@@ -425,3 +425,42 @@ async def test_a_row_that_a_deferred_foreign_key_refers_to_is_not_deleted(odd: S
 
     assert detail == "other rows refer to this record: delete them, or change what they refer to, first"
     assert odd.rows("SELECT count(*) FROM plain") == [(2,)]
+
+
+MARKED = """
+CREATE TABLE marked (id INTEGER PRIMARY KEY, name TEXT, gone {column}, version INTEGER NOT NULL DEFAULT 1);
+INSERT INTO marked (id, name, gone) VALUES (1, 'a', NULL), (2, 'b', {value});
+"""
+
+
+class Marked(Model, table=Table("marked", key="id", writable=True, deletes=True, deleted="gone", version="version")):
+    """A row that is marked when it is deleted."""
+
+    name = Text()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "pattern"),
+    [
+        ("BOOLEAN", "NULL", "1"),
+        ("INTEGER", "1700000000", "[12]#########"),
+        ("INTEGER", "1700000000000", "[12]############"),
+        ("DATE", "NULL", "2###-##-##"),
+        ("DATETIME", "NULL", "2###-##-## ##:##:##*"),
+        ("TEXT", "'2026-01-02T03:04:05.678Z'", "2###-##-##T##:##:##.###Z"),
+    ],
+)
+async def test_a_row_is_marked_as_other_rows_are(tmp_path: Path, column: str, value: str, pattern: str) -> None:
+    run_sqlite(tmp_path / "theirs.sqlite", MARKED.format(column=column, value=value))
+    registry = Registry([base_models.MODULE, Module("marked", version="1.0.0", models=(Marked,))])
+    async with open_shop(f"sqlite:///{tmp_path / 'theirs.sqlite'}", tmp_path, registry, is_shared=True) as shop:
+        root = shop.inside.administrator()
+        record = await _first(shop, "marked")
+
+        await shop.inside.value(root, "marked", "delete", id=record["id"])
+
+        assert record["id"] not in [each["id"] for each in await shop.inside.value(root, "marked", "list")]
+        glob = pattern.replace("#", "[0-9]")
+        query = f"SELECT gone GLOB '{glob}', version FROM marked WHERE id = 1"
+        assert shop.rows(query) == [(1, 2)]
+        assert await shop.inside.rows("SELECT command FROM audit_entry WHERE model = 'marked'") == [("marked.delete",)]
