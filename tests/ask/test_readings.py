@@ -352,12 +352,12 @@ async def test_files_that_the_catalog_does_not_have_are_not_answered(catalog: Wo
     assert "no files are listed" in answer["answer"]
 
 
-async def test_a_tag_that_the_named_product_does_not_have_is_reported_as_unused(catalog: World) -> None:
+async def test_a_tag_that_the_named_product_does_not_have_is_named_in_a_refusal(catalog: World) -> None:
     async with gauge.asking(catalog.store) as ask:
         answer = await ask({"question": "I keep reading about Typecase. What is it for?"})
 
-    assert (answer["status"], answer["unused"]) == ("partial", ["reading"])
-    assert [source["product"] for source in answer["sources"]] == ["typecase"]
+    assert (answer["status"], answer["sources"]) == ("refused", [])
+    assert "typecase does not match the tag" in answer["answer"]
 
 
 async def test_an_excluded_tag_of_the_named_product_is_not_ignored(catalog: World) -> None:

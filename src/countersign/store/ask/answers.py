@@ -5,7 +5,6 @@ The status is `answered` if every word with a meaning was used; `partial` if onl
 unused words; `refused` if there is no answer, with the reason.
 """
 
-import dataclasses
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -105,7 +104,6 @@ async def answer(
 
 async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnswer:
     """Return the answer to the interpreted question, with the unused words, or the reason why there is no answer."""
-    reading = await _without_foreign_tag(store, reading)
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     unknown = f"I do not know what {quoted(unused)} means here"
     reason = _reason(reading, unused, unknown)
@@ -121,21 +119,6 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
     # The unused words may be the reason why no row matches.
     text = unable(f"{reason or unknown}. {could}")
     return QuestionAnswer(text, status="refused", confidence=0.0, suggestions=suggestions, unused=unused)
-
-
-async def _without_foreign_tag(store: Store, reading: Reading) -> Reading:
-    """Return the reading without the tag if the question is about one product by name that does not have the tag, as in
-    "For a photo caption: what is Keyturn?" and "Does the demo of Star Ledger run on macOS?"."""
-    filter, tags = reading.filter, reading.filter.where.tag
-    required = replace(tags, none=())
-    has_others = not {name for name, _ in conditions(filter)} <= {"product", "tag", "kind"}
-    if required == Values() or not (_is_about_one(filter) or (has_others and filter.answer == "exists")):
-        return reading
-    tagged = with_slots(Filter(), product=filter.where.product, tag=required)
-    if await filter_queries.has_rows(store.database, tagged):
-        return reading
-    unused = [*reading.unused, *tags.any, *tags.all]
-    return dataclasses.replace(reading, filter=with_slots(filter, tag=Values(none=tags.none)), unused=unused)
 
 
 async def of_filter(store: Store, filter: Filter) -> QuestionAnswer:
@@ -176,10 +159,6 @@ def _corrected(reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
     return replace(found, confidence=CORRECTED, text=text, candidates=candidates)
 
 
-def _is_about_one(filter: Filter) -> bool:
-    return filter.answer == "fields" and len(filter.where.product.any) == 1
-
-
 def _contradiction(reading: Reading, found: QuestionAnswer) -> str:
     """Return the reason why no row matches a question that searches for words, or that is about one product by name and
     has another condition. Return an empty text for other questions and answers."""
@@ -188,8 +167,9 @@ def _contradiction(reading: Reading, found: QuestionAnswer) -> str:
         return ""
     if reading.is_search:
         return f"nothing in the catalog mentions {quoted((*filter.where.text.any, *filter.where.text.all))} and fits"
-    excluding = [name for name, _ in conditions(filter) if name in _EXCLUDING and _is_about_one(filter)]
-    return f"{filter.where.product.any[0]} does not match the {join_words(excluding)}" if excluding else ""
+    excluding = [name for name, _ in conditions(filter) if name in _EXCLUDING]
+    is_about_one = all((excluding, filter.answer == "fields", len(filter.where.product.any) == 1))
+    return f"{filter.where.product.any[0]} does not match the {join_words(excluding)}" if is_about_one else ""
 
 
 def _is_useful(reading: Reading, unused: Sequence[str]) -> bool:
