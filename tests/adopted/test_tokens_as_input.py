@@ -9,12 +9,16 @@ import httpx
 import psycopg
 import pytest
 
+from countersign.declare import Model, Module, Text
+from countersign.declare.registry import Registry
 from countersign.kernel import clock
+from countersign.kernel.database.port import Transaction
+from countersign.records import base_models
 from countersign.records.access import agent_tokens
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decisions
-from tests.adopted.shop import MARK, Shop, make_postgres, make_sqlite, open_shop
+from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
 from tests.adopted.writable import writable_registry
 from tests.servers.postgres import Cluster
 
@@ -288,3 +292,47 @@ async def test_the_sweep_runs_once_a_day(shop: Shop, scout: Scout) -> None:
     await _sweep(shop, 1)
 
     assert len(await shop.inside.rows("SELECT field FROM seen_place")) == 7
+
+
+class Contact(Model):
+    """A person in a table of our own."""
+
+    email = Text(personal="EMAIL")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def shop_with_contacts(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
+    """The service over a shop that it only reads, with a model of its own."""
+    if request.param == "sqlite":
+        url = make_sqlite(tmp_path / "theirs.sqlite")
+    else:
+        url = _prepared(request.getfixturevalue("postgres_cluster"), request.getfixturevalue("postgres_url"))
+    module = Module("more", version="1.0.0", models=(Contact,))
+    registry = Registry([base_models.MODULE, MODULE, module])
+    async with open_shop(url, tmp_path, registry) as opened:
+        yield opened
+
+
+async def test_a_copy_into_a_record_that_more_people_read_needs_approval(shop_with_contacts: Shop) -> None:
+    shop = shop_with_contacts
+    scout = await _agent(shop, await shop.inside.member(), "scout")
+    ada, *_ = await scout.customers()
+
+    answer = await shop.http.post("/api/contact/create", json={"email": ada["email"]}, headers=scout.headers)
+    assert answer.status_code == 200, answer.text
+    async with shop.inside.service.records.database.transaction() as transaction:
+        await _let_all_read_contacts(transaction)
+    answer = await shop.http.post("/api/contact/create", json={"email": ada["email"]}, headers=scout.headers)
+
+    assert answer.status_code == 202, answer.text
+    rows = await shop.inside.rows("SELECT email FROM contact")
+    assert [tuple(row) for row in rows] == [(ADA,)]
+
+
+async def _let_all_read_contacts(transaction: Transaction) -> None:
+    """Give a role the right to read contacts in clear, and none to read customers."""
+    await transaction.run("INSERT INTO role (id, revision, changed, title) VALUES ('r', 1, 0, 'everyone')")
+    await transaction.run(
+        "INSERT INTO \"grant\" (id, revision, changed, role, model, commands, clear) "
+        "VALUES ('g', 1, 0, 'r', 'contact', 'get,list', 'email')"
+    )
