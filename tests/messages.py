@@ -8,8 +8,8 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src/countersign"
 MODULES = (
     *("cli/admin/connect*.py", "cli/admin/module_text_file.py", "connect/demo_database.py", "connect/draft.py"),
-    *("connect/fit.py", "connect/guess.py", "connect/key_check.py", "connect/model_history.py", "connect/rights.py"),
-    *("connect/watch.py",),
+    *("connect/fit.py", "connect/personal_columns.py", "connect/key_check.py", "connect/model_history.py"),
+    *("connect/rights.py", "connect/watch.py"),
     *("connect/schema_changes.py", "connect/table_history.py", "declare/review.py", "declare/rules/tables.py"),
     *("declare/text_file.py", "kernel/database/postgres_outside_tables.py", "kernel/database/read_only.py"),
     *("kernel/database/sqlite_outside_tables.py", "kernel/database/sqlite_read_only.py", "records/adopted/*.py"),

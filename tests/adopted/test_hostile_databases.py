@@ -18,7 +18,7 @@ from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
 from tests.adopted.shop import MARK, Shop, make_postgres, open_shop
-from tests.adopted.test_writing import Proposer, proposer, shop
+from tests.adopted.test_writing import ON_POSTGRES, Proposer, proposer, shop
 from tests.servers.postgres import Cluster
 
 __all__ = ["proposer", "shop"]
@@ -61,6 +61,7 @@ async def _limited(shop: Shop, *rows: Any) -> Caller:
     return store.narrowed(shop.narrowed(await shop.inside.person(grant)))
 
 
+@ON_POSTGRES
 async def test_a_temporary_table_of_a_trigger_does_not_replace_one_of_ours(shop: Shop) -> None:
     root = shop.inside.administrator()
     record = await _first(shop, root)
@@ -77,6 +78,7 @@ async def test_a_temporary_table_of_a_trigger_does_not_replace_one_of_ours(shop:
     assert [await shop.inside.value(root, "plan", "list") for _ in range(6)] == [[]] * 6
 
 
+@ON_POSTGRES
 async def test_writing_calls_no_operator_of_another_schema(shop: Shop) -> None:
     types = ("varchar", "text", "int2", "int4", "int8", "numeric", "interval", "timestamptz", "date", "bool")
     names = {"=": "equal", "<>": "unequal", "<": "less", ">=": "at_least", "*": "times", "+": "plus", "-": "minus"}
@@ -101,6 +103,7 @@ async def test_writing_calls_no_operator_of_another_schema(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("seen", ["0001-01-01T00:00:00.000Z", "2300-01-01T00:00:00.001Z", "9999-12-31T23:59:59.999Z"])
+@ON_POSTGRES
 async def test_an_instant_far_from_now_is_written_exactly(shop: Shop, seen: str) -> None:
     root = shop.inside.administrator()
     record = await _first(shop, root)
@@ -112,6 +115,7 @@ async def test_an_instant_far_from_now_is_written_exactly(shop: Shop, seen: str)
     ("before", "meanwhile"),
     [("status = 7", "status = 8"), ("seen = 'infinity'", "seen = '-infinity'"), ("visits = 7", "rating = 'NaN'")],
 )
+@ON_POSTGRES
 async def test_a_plan_is_stale_when_a_value_that_is_not_shown_has_changed(
     shop: Shop, proposer: Proposer, before: str, meanwhile: str
 ) -> None:
@@ -123,6 +127,7 @@ async def test_a_plan_is_stale_when_a_value_that_is_not_shown_has_changed(
         await proposer.approve(plan_id)
 
 
+@ON_POSTGRES
 async def test_a_record_whose_key_two_rows_have_is_not_written(shop: Shop, proposer: Proposer) -> None:
     root = shop.inside.administrator()
     record = await _first(shop, root)
@@ -139,6 +144,7 @@ async def test_a_record_whose_key_two_rows_have_is_not_written(shop: Shop, propo
     assert _as_superuser(shop, "SELECT visits FROM customer WHERE customer_id = 1") == [(7,), (7,)]
 
 
+@ON_POSTGRES
 async def test_a_call_that_began_before_its_model_was_suspended_writes_nothing(shop: Shop) -> None:
     root = shop.inside.administrator()
     record = await _first(shop, root)
@@ -151,6 +157,7 @@ async def test_a_call_that_began_before_its_model_was_suspended_writes_nothing(s
     assert _as_superuser(shop, "SELECT visits FROM customer WHERE customer_id = 1") == [(7,)]
 
 
+@ON_POSTGRES
 async def test_a_trigger_may_change_a_text_that_python_reads_as_no_number(shop: Shop) -> None:
     root = shop.inside.administrator()
     record = await _first(shop, root)
@@ -161,6 +168,7 @@ async def test_a_trigger_may_change_a_text_that_python_reads_as_no_number(shop: 
     assert changed["note"] == "SNAN"
 
 
+@ON_POSTGRES
 async def test_limits_of_rows_compare_decimal_numbers_as_numbers(shop: Shop) -> None:
     _as_superuser(shop, "UPDATE customer SET rating = 8 WHERE customer_id = 1")
     limited = await _limited(shop, where("rating", lt="9"), where("rating", gt="5"))
@@ -173,6 +181,7 @@ async def test_limits_of_rows_compare_decimal_numbers_as_numbers(shop: Shop) -> 
     assert refused == ["no such record"] * 3
 
 
+@ON_POSTGRES
 async def test_a_limited_writer_reaches_no_other_row(shop: Shop) -> None:
     records = await shop.inside.value(shop.inside.administrator(), "customer", "list")
     limited = await _limited(shop, where("status", eq="new"))
@@ -201,6 +210,7 @@ RAISED = (
 
 
 @pytest.mark.parametrize("body", RAISED)
+@ON_POSTGRES
 async def test_messages_of_a_trigger_reach_neither_the_caller_nor_the_log(
     shop: Shop, caplog: pytest.LogCaptureFixture, body: str
 ) -> None:
@@ -219,6 +229,7 @@ async def test_messages_of_a_trigger_reach_neither_the_caller_nor_the_log(
     assert f"bob{MARK}" not in f"{logs} {caplog.text} {detail}"
 
 
+@ON_POSTGRES
 async def test_a_trigger_that_fails_at_the_commit_is_refused_without_its_text(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from countersign.connect.draft import Draft
-from countersign.connect.guess import TableFacts, guess
+from countersign.connect.personal_columns import TableFacts, guess
 from countersign.connect.run_together import words
 from countersign.connect.schema import BaseType, TableColumn
 from countersign.declare import Ref, text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from countersign.store.releases.processing.sandboxed_process import PROGRAM
-from tests.kernel.http.served import wait_until
+from tests.kernel.http.server_process import wait_until
 
 pytestmark = pytest.mark.process
 

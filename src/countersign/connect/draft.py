@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from countersign.connect import names
-from countersign.connect.guess import Guess, facts_of_tables, guess
+from countersign.connect.personal_columns import Guess, facts_of_tables, guess
 from countersign.connect.schema import Database, ForeignKey, Relation, RelationId, Samples, TableColumn, UniqueKey
 from countersign.declare.fields.field import LINKED
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH

@@ -4,7 +4,7 @@ has written stays: a field keeps its name and its label, and a field without a c
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from countersign.connect import draft, fit, guess, names, table_history
+from countersign.connect import draft, fit, names, personal_columns, table_history
 from countersign.connect.model_history import (
     GONE,
     History,
@@ -348,11 +348,11 @@ class _Comparison:
         """Return whether the column has a name that a person has to look at, for another reason than at its former
         name."""
         former = next((old for old, new in self._history.renamed.items() if new == column.name), column.name)
-        facts = guess.facts_of_tables(self._database.relations)
         if self._relation is None:
             return False
+        facts = personal_columns.facts_of_tables(self._database.relations)[self._relation.id]
         now, before = (
-            guess.guess(replace(column, name=name), (), facts[self._relation.id]) for name in (column.name, former)
+            personal_columns.guess(replace(column, name=name), (), facts) for name in (column.name, former)
         )
         return now.verdict != "clear" and now != before
 

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 from countersign.kernel.http.deadlines import DeadlineProtocol, Deadlines, open_connections, sweep_connections
 from countersign.kernel.http.request import Receive, Send
-from tests.kernel.http.served import (
+from tests.kernel.http.server_process import (
     PATIENCE_S,
     ServedProcess,
     one_answer,

@@ -10,7 +10,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.kernel.http.worker_ipc import Scoreboard, StallDetector, State, is_stopped
-from tests.kernel.http.served import wait_until
+from tests.kernel.http.server_process import wait_until
 
 HERE = os.getpid()
 

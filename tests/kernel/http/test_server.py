@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.http.served import (
+from tests.kernel.http.server_process import (
     LONG_S,
     PATIENCE_S,
     ServedProcess,

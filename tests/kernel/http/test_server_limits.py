@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.http.deadlines import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED
-from tests.kernel.http.served import (
+from tests.kernel.http.server_process import (
     ServedProcess,
     one_answer,
     parse_response,

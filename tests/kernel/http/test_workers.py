@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.http.served import ServedProcess, parse_response, receive_all, request, run_server, start, wait_until
+from tests.kernel.http.server_process import (
+    ServedProcess,
+    parse_response,
+    receive_all,
+    request,
+    run_server,
+    start,
+    wait_until,
+)
 from tests.servers.process import children, is_running
 
 WORKERS = 3

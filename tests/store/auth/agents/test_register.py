@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel.http.rate_limit import RateLimited
 from countersign.settings import Settings
-from countersign.store.auth.agents import registrations
+from countersign.store.auth.agents import registration_limits
 from countersign.store.auth.agents.registrations import Kind
 from countersign.store.context import Store
 from tests.store.auth.agents.people import RegisteredAgent, Visitor
@@ -181,29 +181,29 @@ async def test_t47_each_kind_of_registration_has_its_own_limit_for_each_address(
     unset = replace(store, settings=replace(store.settings, rate_register=0, register_anonymous_all=1000))
 
     for _ in range(limit):
-        await registrations.count_registration(unset, kind, "192.0.2.1")
+        await registration_limits.count_registration(unset, kind, "192.0.2.1")
 
     with pytest.raises(RateLimited):
-        await registrations.count_registration(unset, kind, "192.0.2.1")
-    await registrations.count_registration(unset, kind, "192.0.2.2")
+        await registration_limits.count_registration(unset, kind, "192.0.2.1")
+    await registration_limits.count_registration(unset, kind, "192.0.2.2")
 
 
 async def test_t47_one_e_mail_is_named_five_times_in_an_hour(store: Store) -> None:
     unset = replace(store, settings=replace(store.settings, rate_register=0))
 
     for _ in range(5):
-        await registrations.count_naming(unset, "a@example.com")
+        await registration_limits.count_naming(unset, "a@example.com")
 
     with pytest.raises(RateLimited):
-        await registrations.count_naming(unset, "a@example.com")
+        await registration_limits.count_naming(unset, "a@example.com")
 
 
 async def test_t47_all_addresses_together_have_a_limit(store: Store) -> None:
     for number in range(5):
-        await registrations.count_registration(store, "anonymous", f"192.0.2.{number}")
+        await registration_limits.count_registration(store, "anonymous", f"192.0.2.{number}")
 
     with pytest.raises(RateLimited):
-        await registrations.count_registration(store, "anonymous", "192.0.2.9")
+        await registration_limits.count_registration(store, "anonymous", "192.0.2.9")
 
 
 async def test_the_operator_can_close_a_door(store: Store, http: httpx.AsyncClient) -> None:

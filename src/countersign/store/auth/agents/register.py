@@ -10,7 +10,7 @@ from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.store import scopes, webhook_events
 from countersign.store.auth import id_jag, people, queries
-from countersign.store.auth.agents import claim, registrations, schemas
+from countersign.store.auth.agents import claim, registration_limits, registrations, schemas
 from countersign.store.auth.agents.claim import NewAttempt
 from countersign.store.auth.agents.registrations import Applicant, AssertionOrigin, Registration
 from countersign.store.auth.agents.schemas import Ceremony, Identity, Registered, RegisterRequest, ScopesByClaim
@@ -68,7 +68,7 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
     if not store.settings.agents_anonymous:
         raise AnonymousNotEnabled("anonymous agents are not admitted here")
     applicant = Applicant(schemas.name_of(user_agent), address, schemas.requested_scopes(body.scope))
-    await registrations.count_registration(store, "anonymous", address)
+    await registration_limits.count_registration(store, "anonymous", address)
     async with store.database.transaction() as transaction:
         registration, token = await registrations.add(
             transaction,
@@ -105,8 +105,8 @@ async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, 
         raise ServiceAuthNotEnabled("agents do not register by e-mail here")
     email = schemas.email_of(body.email, body.login_hint)
     applicant = Applicant(schemas.name_of(user_agent), address, schemas.requested_scopes(body.scope))
-    await registrations.count_registration(store, "service_auth", address)
-    await registrations.count_naming(store, email)
+    await registration_limits.count_registration(store, "service_auth", address)
+    await registration_limits.count_naming(store, email)
     async with store.database.transaction() as transaction:
         registration, token = await registrations.add(
             transaction,
@@ -134,7 +134,7 @@ async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | No
     if not body.assertion:
         raise InvalidRequest("assertion is required")
     assertion_claims = await verify_assertion(store, body.assertion)
-    await registrations.count_registration(store, "identity_assertion", address)
+    await registration_limits.count_registration(store, "identity_assertion", address)
     applicant = Applicant(schemas.name_of(user_agent), address, asserted_scopes(assertion_claims, body.scope))
     outcome = await register_or_await(store, assertion_claims, applicant)
     if isinstance(outcome, PendingClaim):

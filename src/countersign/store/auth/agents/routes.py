@@ -9,7 +9,7 @@ from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, OneOf, route
 from countersign.store import scopes
 from countersign.store.auth import id_jag, queries, sessions, tokens, trusted_issuers
-from countersign.store.auth.agents import claim, claim_page, register, registrations, schemas
+from countersign.store.auth.agents import claim, claim_page, register, registration_limits, registrations, schemas
 from countersign.store.auth.agents.claim import AttemptOver, ClaimAttempt, InvalidClaimToken, WrongAccount
 from countersign.store.auth.agents.claim_page import ClaimLinkUnknown
 from countersign.store.auth.agents.register import PendingClaim
@@ -183,9 +183,9 @@ async def _begin(store: Store, registration: Registration, email: str, kind: str
     (agent-auth 7.5)."""
     if registration.kind != "anonymous" and registration.email != email:
         raise schemas.InvalidLoginHint("the registration names another person; register again for this one")
-    await registrations.count_attempt(store, registration.id)
+    await registration_limits.count_attempt(store, registration.id)
     if registration.email != email:
-        await registrations.count_naming(store, email)
+        await registration_limits.count_naming(store, email)
     async with store.database.transaction() as transaction:
         if not await registrations.lock_unclaimed(transaction, registration.id):
             raise AlreadyClaimed("the registration was claimed, declined or ended")

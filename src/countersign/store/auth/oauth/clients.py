@@ -17,7 +17,7 @@ from countersign.kernel.normalization import normalized
 from countersign.kernel.security import secrets
 from countersign.store import scopes
 from countersign.store.auth import organisations, queries
-from countersign.store.auth.agents import registrations
+from countersign.store.auth.agents import registration_limits
 from countersign.store.auth.queries import Client
 from countersign.store.auth.schemas import ClientMetadata, ClientRegistered
 from countersign.store.auth.tokens import InvalidScope
@@ -297,7 +297,7 @@ async def register_client(store: Store, client_metadata: ClientMetadata, address
     uris = _checked_redirect_uris(store, client_metadata)
     _require_code(client_metadata)
     allowed_scopes = _permitted_scopes(client_metadata.scope)
-    await registrations.count_client(store, address)
+    await registration_limits.count_client(store, address)
     secret = secrets.new_secret("ccs")
     client_id = queries.DYNAMIC_PREFIX + ids.new_uuid().replace("-", "")
     now = clock.now()

@@ -1,9 +1,9 @@
 """A process that serves a small ASGI application, for tests of the server: connections, shutdown, workers.
 
-python -m tests.kernel.http.serving JSON. The JSON contains `port`, `workers`, `grace_s`, `watchdog_s`, `deadlines`,
-`listeners` (their number; each has its own program) and `files` (the limit of open files). With `failing` or `slow`,
-the worker with that number fails at its start or takes very long. With `broken`, no worker starts once that file
-exists. The process prints its ports when it is ready.
+python -m tests.kernel.http.server_program JSON. The JSON contains `port`, `workers`, `grace_s`, `watchdog_s`,
+`deadlines`, `listeners` (their number; each has its own program) and `files` (the limit of open files). With `failing`
+or `slow`, the worker with that number fails at its start or takes very long. With `broken`, no worker starts once that
+file exists. The process prints its ports when it is ready.
 """
 
 import asyncio

@@ -53,7 +53,7 @@ class ServedProcess(NamedTuple):
 def start(log: Path, **options: object) -> "subprocess.Popen[str]":
     """Start a server process, which is killed if this process dies (Linux)."""
     setpriv = shutil.which("setpriv")
-    command = [sys.executable, "-m", "tests.kernel.http.serving", json.dumps(options)]
+    command = [sys.executable, "-m", "tests.kernel.http.server_program", json.dumps(options)]
     with log.open("ab") as file:
         return subprocess.Popen(
             [setpriv, "--pdeathsig=KILL", "--", *command] if setpriv else command,

@@ -1,4 +1,4 @@
-"""The guess which columns are secret or personal. It denies by default: text that the guess cannot clear is masked
+"""Guesses which columns are secret or personal. The guess denies by default: text that it cannot clear is masked
 until a person says otherwise."""
 
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Literal, TypeAlias
 
-from countersign.connect import guess_words, names, run_together
+from countersign.connect import names, personal_words, run_together
 from countersign.connect.schema import Relation, RelationId, TableColumn
 from countersign.connect.value_shapes import shape_of
 from countersign.declare.review import FREE_TEXT
@@ -32,7 +32,7 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The verdict on a column, the label of its tokens if it is masked, and the reason in guess_words."""
+    """The verdict on a column, the label of its tokens if it is masked, and the reason in words."""
 
     verdict: Verdict
     reason: str = ""
@@ -94,34 +94,35 @@ def _names_person(relation: Relation, column: TableColumn) -> bool:
     parts = [names.singular(each) for each in names.words(column.name)]
     is_reference = len(parts) > 1 and parts[-1] in ("id", "nr", "no", "uuid") and "parent" not in parts
     is_declared = any(column.name in each.columns for each in relation.foreign_keys)
-    return is_reference and not is_declared and set(parts[:-1]) <= guess_words.PEOPLE
+    return is_reference and not is_declared and set(parts[:-1]) <= personal_words.PEOPLE
 
 
 def _keeps_secrets(relation: Relation) -> bool:
-    return not guess_words.SECRET_TABLES.isdisjoint(names.words(relation.name))
+    return not personal_words.SECRET_TABLES.isdisjoint(names.words(relation.name))
 
 
 def _names_attribute(column: TableColumn) -> bool:
-    return not guess_words.ATTRIBUTE_WORDS.isdisjoint(names.words(column.name))
+    return not personal_words.ATTRIBUTE_WORDS.isdisjoint(names.words(column.name))
 
 
 def is_about_people(relation: Relation) -> bool:
     """Return whether the name of the relation says that each row is about one person."""
     parts = names.words(relation.name)
     found = {names.singular(part) for part in parts} | set(parts)
-    is_run = _contains("".join(parts), guess_words.PEOPLE_RUNS)
-    return is_run or bool(found & guess_words.PEOPLE) or _contains(relation.name, guess_words.PEOPLE_PARTS)
+    is_run = _contains("".join(parts), personal_words.PEOPLE_RUNS)
+    return is_run or bool(found & personal_words.PEOPLE) or _contains(relation.name, personal_words.PEOPLE_PARTS)
 
 
 def _is_secret(column: TableColumn) -> bool:
     if column.base in ("bool", "date", "moment", "local_moment", "time"):
         return False
     parts = names.words(column.name)
-    if not guess_words.SECRET_PAIRS.isdisjoint(pairwise(parts)) or _contains(column.name, guess_words.SECRET_PARTS):
+    has_pair = not personal_words.SECRET_PAIRS.isdisjoint(pairwise(parts))
+    if has_pair or _contains(column.name, personal_words.SECRET_PARTS):
         return True
     if len(parts) > 1 and parts[-1] in ("count", "type"):
         return False
-    return _has_word(parts, guess_words.SECRET_WORDS)
+    return _has_word(parts, personal_words.SECRET_WORDS)
 
 
 def _has_word(parts: Sequence[str], known: frozenset[str]) -> bool:
@@ -133,7 +134,7 @@ def _has_word(parts: Sequence[str], known: frozenset[str]) -> bool:
 
 def _all_words(parts: Iterable[str]) -> set[str]:
     """Return the parts of a name, their singulars, and the words of the parts that are run together."""
-    found = {word for part in parts for word in (part, *run_together.words(part, guess_words.VOCABULARY))}
+    found = {word for part in parts for word in (part, *run_together.words(part, personal_words.VOCABULARY))}
     return found | {names.singular(word) for word in found}
 
 
@@ -177,25 +178,25 @@ def _reason_to_look(column: TableColumn, table: TableFacts) -> str:
 def _reason_of_table(column: TableColumn, parts: Sequence[str], table: TableFacts) -> str:
     if table.refers_to_people:
         return "a value in a table that refers to people"
-    if table.has_attributes and not guess_words.VALUE_WORDS.isdisjoint(parts):
+    if table.has_attributes and not personal_words.VALUE_WORDS.isdisjoint(parts):
         return "a value whose meaning another column says"
     return "a number that may identify a person" if _is_identifying(column, parts) else ""
 
 
 def _is_harmless(column: TableColumn, parts: Sequence[str]) -> bool:
-    is_switch = column.base == "bool" and not guess_words.HARMLESS_IN_PEOPLE.isdisjoint(parts)
+    is_switch = column.base == "bool" and not personal_words.HARMLESS_IN_PEOPLE.isdisjoint(parts)
     return is_switch or column.base == "bytes"
 
 
 def _is_of_business(parts: Sequence[str]) -> bool:
-    return bool(parts) and guess_words.BUSINESS_WORDS.issuperset(each for each in parts if not each.isdigit())
+    return bool(parts) and personal_words.BUSINESS_WORDS.issuperset(each for each in parts if not each.isdigit())
 
 
 def _is_personal_value(column: TableColumn, parts: Sequence[str], table: TableFacts) -> bool:
-    if not guess_words.PERSONAL_VALUE_PAIRS.isdisjoint(pairwise(parts)):
+    if not personal_words.PERSONAL_VALUE_PAIRS.isdisjoint(pairwise(parts)):
         return True
     written = unicodedata.normalize("NFKC", column.name).casefold()
-    if _has_word(parts, guess_words.PERSONAL_VALUES) or _contains(written, guess_words.PERSONAL_VALUE_PARTS):
+    if _has_word(parts, personal_words.PERSONAL_VALUES) or _contains(written, personal_words.PERSONAL_VALUE_PARTS):
         return True
     # A boolean value is no address and no number, whatever its name says.
     return column.base != "bool" and bool(_label_of_name(column, table.is_about_people))
@@ -206,24 +207,24 @@ def _is_identifying(column: TableColumn, parts: Sequence[str]) -> bool:
     a large integer that is not one of a business process."""
     if column.base not in ("integer", "bigint"):
         return False
-    known = guess_words.NUMBERING_WORDS | guess_words.BUSINESS_WORDS
-    is_named = not guess_words.IDENTITY_WORDS.isdisjoint(_all_words(parts)) or "コード" in column.name
+    known = personal_words.NUMBERING_WORDS | personal_words.BUSINESS_WORDS
+    is_named = not personal_words.IDENTITY_WORDS.isdisjoint(_all_words(parts)) or "コード" in column.name
     if known.issuperset(parts) and not is_named:
         return False
     last = parts[-1] if parts else ""
-    is_numbering = last in guess_words.NUMBERING_WORDS or last.endswith(("nr", "number", "nummer"))
+    is_numbering = last in personal_words.NUMBERING_WORDS or last.endswith(("nr", "number", "nummer"))
     return is_named or is_numbering or column.base == "bigint"
 
 
 def _label_of_name(column: TableColumn, of_people: bool) -> str:
     parts = names.words(column.name)
-    if parts and parts[-1] in guess_words.HARMLESS_ENDINGS and len(parts) > 1:
+    if parts and parts[-1] in personal_words.HARMLESS_ENDINGS and len(parts) > 1:
         return ""
     if parts == ["name"] and of_people:
         return "PERSON"
-    of_pairs = map(guess_words.LABEL_PAIRS.get, pairwise(parts))
-    of_words = (guess_words.LABEL_OF_WORD.get(word) for part in parts for word in (part, names.singular(part)))
-    of_runs = map(guess_words.LABEL_OF_WORD.get, sorted(_all_words(parts)))
+    of_pairs = map(personal_words.LABEL_PAIRS.get, pairwise(parts))
+    of_words = (personal_words.LABEL_OF_WORD.get(word) for part in parts for word in (part, names.singular(part)))
+    of_runs = map(personal_words.LABEL_OF_WORD.get, sorted(_all_words(parts)))
     found = next(filter(None, chain(of_pairs, of_words)), "")
     return found or _label_in_run(column.name, "".join(parts)) or next(filter(None, of_runs), "")
 
@@ -231,6 +232,6 @@ def _label_of_name(column: TableColumn, of_people: bool) -> str:
 def _label_in_run(written: str, name: str) -> str:
     """Return the label of a word in a name whose words are not divided: `kundenvorname`, or a Japanese name."""
     text = unicodedata.normalize("NFKC", written).casefold()
-    of_parts = (label for part, label in guess_words.LABEL_PARTS.items() if part in text)
-    of_words = (label for word, label in guess_words.LABEL_OF_WORD.items() if len(word) >= MIN_RUN and word in name)
+    of_parts = (label for part, label in personal_words.LABEL_PARTS.items() if part in text)
+    of_words = (label for word, label in personal_words.LABEL_OF_WORD.items() if len(word) >= MIN_RUN and word in name)
     return next(chain(of_parts, of_words), "")
