@@ -217,3 +217,11 @@ async def test_a_server_that_is_no_replica_of_the_primary_is_not_read(
     async with open_shop(shop.url, tmp_path, writable_registry(), is_shared=True, replica_url=shop.url) as other:
         await _replica(other).measure()
         assert _replica(other).lag_s() is None
+
+
+async def test_a_replica_with_another_role_is_not_read(shop: Shop, standby_port: int, tmp_path: Path) -> None:
+    other_url = f"postgresql://postgres@127.0.0.1:{standby_port}/{shop.url.rpartition('/')[2]}"
+    async with open_shop(shop.url, tmp_path, writable_registry(), is_shared=True, replica_url=other_url) as other:
+        for _ in range(3):
+            await _replica(other).measure()
+        assert _replica(other).lag_s() is None

@@ -19,10 +19,14 @@ MAX_LAG_S: Final = 5.0
 """A replica that is further behind is not read."""
 MEASURE_EVERY_S: Final = 1.0
 
-_IDENTITY = "SELECT system_identifier, current_database() FROM pg_control_system()"
-_WRITTEN = "SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint"
-_REPLAYED = """
-SELECT CASE WHEN pg_is_in_recovery() THEN pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint END
+# Another role may read rows that policies hide from ours. An address may lead to another server at any time.
+_IDENTITY = "c.system_identifier, pg_catalog.current_database(), current_user::text"
+_WRITTEN = f"""
+SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint, {_IDENTITY} FROM pg_control_system() AS c
+"""
+_REPLAYED = f"""
+SELECT CASE WHEN pg_is_in_recovery() THEN pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint END, {_IDENTITY}
+FROM pg_control_system() AS c
 """
 _UNUSED: Final = "the replica of the connected database is not read: it is behind, cannot be reached, or is no replica"
 _USED: Final = "lists are read from the replica of the connected database"
@@ -38,7 +42,6 @@ class ReadReplica:
         self._primary = primary
         self._open_replica = open_replica
         self._database: ExistingDatabase | None = None
-        self._is_copy = False
         self._was_used: bool | None = None
         self._positions: deque[tuple[float, int]] = deque(maxlen=math.ceil(2 * MAX_LAG_S / MEASURE_EVERY_S))
         self._current_until_s = -math.inf
@@ -69,13 +72,11 @@ class ReadReplica:
     async def _measure(self) -> None:
         if self._database is None:
             self._database = await self._open_replica()
-        if not self._is_copy:
-            self._is_copy = await self._primary.scan(_IDENTITY) == await self.database.scan(_IDENTITY)
         started_s = clock.monotonic_s()
-        ((written,),) = await self._primary.scan(_WRITTEN)
+        ((written, *identity),) = await self._primary.scan(_WRITTEN)
         self._positions.append((started_s, written))
-        ((replayed,),) = await self.database.scan(_REPLAYED)
-        replayed_position = replayed if self._is_copy and replayed is not None else -1
+        ((replayed, *replica_identity),) = await self.database.scan(_REPLAYED)
+        replayed_position = replayed if replica_identity == identity and replayed is not None else -1
         times_s = [at_s for at_s, position in self._positions if position <= replayed_position]
         self._current_until_s = max(times_s, default=-math.inf)
 
