@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from countersign.cli.admin.open_store import prepare_data_directory
 from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.declare.registry import Registry
+from countersign.kernel.database import migrate
 from countersign.kernel.security.masterkey import master_key
 from countersign.records import app, root_secret
 from countersign.records import modules as declared
@@ -217,11 +219,10 @@ def verify_audit(data: str | None) -> None:
 def _coverage(outside: OutsideCount) -> str:
     """Say what the audit does not cover."""
     tables = "table" if outside.models == 1 else "tables"
-    changes = "change of theirs was" if outside.changes == 1 else "changes of theirs were"
+    changes = "change by other applications was" if outside.changes == 1 else "changes by other applications were"
     return (
-        "This covers what was done through Countersign. Other applications have written to "
-        f"{outside.changed_models} of {outside.models} connected {tables}; {outside.changes} {changes} recorded, "
-        "others may not have been."
+        f"This covers what was done through Countersign. {outside.changes} {changes} recorded, in "
+        f"{outside.changed_models} of {outside.models} connected {tables}; there may be others."
     )
 
 
@@ -232,7 +233,12 @@ async def _verify_audit(settings: Settings) -> tuple[ChainReport, OutsideCount]:
             raise Failure(CANNOT_VERIFY, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
         report = await verify.verify(database, await root_secret.secret(database, master))
-        return report, await outside_changes.count(database)
+        outside = OutsideCount(0, 0, 0)
+        # The tables of another version may have no list of the connected models.
+        with suppress(migrate.SchemaMismatch):
+            if not await migrate.pending(database, install.MIGRATIONS):
+                outside = await outside_changes.count(database)
+        return report, outside
 
 
 def _fault_line(fault: ChainDefect) -> str:

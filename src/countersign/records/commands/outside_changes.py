@@ -35,6 +35,7 @@ _COUNT = """
 SELECT count(*), count(DISTINCT model)
 FROM audit_entry
 WHERE command IN ('outside.change', 'outside.create', 'outside.delete')
+    AND model IN (SELECT c.model FROM connected_model AS c)
 """
 _CONNECTED = "SELECT model FROM connected_model"
 _CONNECT = "INSERT INTO connected_model (model) VALUES ($1) ON CONFLICT (model) DO NOTHING"
