@@ -131,11 +131,26 @@ def test_a_role_that_does_not_own_the_tables_creates_nothing(
 
     with (
         psycopg.connect(url.replace("postgres@", f"{clerk}@"), autocommit=True) as connection,
-        pytest.raises(psycopg.errors.InsufficientPrivilege),
+        pytest.raises(psycopg.errors.RaiseException, match="belongs to another role"),
     ):
         connection.execute(watch.script(models.values(), role_of(url), "module.py").encode())
 
     assert not postgres_cluster.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'countersign_watch'", database=name)
+
+
+def test_a_superuser_does_not_lend_its_rights_to_the_owner_of_a_table(
+    schema_url: DatabaseFactory, postgres_cluster: Cluster
+) -> None:
+    url = schema_url("shop")
+    models, name = models_of(drafted(url, "shop")), url.rpartition("/")[2]
+    table = watch.watched_tables(models.values())[0]
+    place = f"{quoted(table.schema)}.{quoted(table.name)}"
+    postgres_cluster.sql(f"CREATE ROLE {role_of(url)} LOGIN", f"CREATE ROLE app_of_{name} LOGIN", database=name)
+    postgres_cluster.sql(f"ALTER TABLE {place} OWNER TO app_of_{name}", database=name)
+
+    # A cast of the key to text would run a function of this owner.
+    with pytest.raises(RuntimeError, match=r"the table .* belongs to another role"):
+        postgres_cluster.sql(watch.script(models.values(), role_of(url), "module.py"), database=name)
 
 
 def test_a_table_that_the_files_name_no_more_is_no_longer_watched(

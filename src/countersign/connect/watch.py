@@ -59,8 +59,9 @@ CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURIT
     SET "DateStyle" = 'ISO, YMD' SET "TimeZone" = 'UTC' SET extra_float_digits = 1
     AS {tag}{source}{tag}
 """
-# A partition or a child has its own statements. A trigger that is as it should be is left alone, because creating one
-# waits for all writers of the table.
+# The owner of a table can give its key a type whose cast to text is a function of the owner, which would run with the
+# rights of the role that runs this. A partition or a child has its own statements. A trigger that is as it should be is
+# left alone, because creating one waits for all writers of the table.
 _TRIGGERS = """
 DECLARE
     part regclass;
@@ -77,6 +78,11 @@ BEGIN
         JOIN pg_catalog.pg_class AS c ON c.oid = tree.part AND c.relkind IN ('r', 'p')
         ORDER BY tree.part
     LOOP
+        IF (SELECT c.relowner FROM pg_catalog.pg_class AS c WHERE c.oid = part) <> (
+            SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user
+        ) THEN
+            RAISE EXCEPTION 'the table % belongs to another role: run this SQL as that role', part;
+        END IF;
         FOREACH event IN ARRAY ARRAY[{events}] LOOP
             named := {function_name} || '_' || lower(event);
             CONTINUE WHEN EXISTS (
