@@ -334,3 +334,64 @@ async def test_the_sql_for_removal_leaves_nothing(shop: Shop, postgres_cluster: 
     _run(shop, "UPDATE customer SET visits = 3")
     assert not await _entries(shop)
 
+
+async def test_changes_are_recorded_after_many_that_were_rolled_back(shop: Shop) -> None:
+    await _reader(shop).check()
+    with _connect(shop) as connection:
+        for _ in range(postgres_watch.MAX_BACKLOG // postgres_watch.MAX_ROWS + 1):
+            with connection.transaction(force_rollback=True):
+                connection.execute("INSERT INTO country SELECT 'X' || n, 'Land' FROM generate_series(1, 1000) AS n")
+
+    assert not await _entries(shop)
+    _run(shop, "UPDATE customer SET visits = 77 WHERE customer_id = 3")
+
+    assert [each[4] for each in await _entries(shop)] == ["visits"]
+    assert ("outside.unwatched", "customer") in await shop.inside.rows(WATCH_ENTRIES)
+
+
+async def test_an_application_cannot_stop_the_reading(shop: Shop) -> None:
+    role = f"clerk_{_database(shop)}"
+    _run(shop, f'CREATE ROLE "{role}" LOGIN', "UPDATE customer SET visits = 77 WHERE customer_id = 3")
+
+    with _connect(shop, role) as connection:
+        connection.execute("SELECT pg_advisory_lock(4801736212)")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT FROM countersign_watch.progress FOR UPDATE")
+        assert len(await _entries(shop)) == 1
+
+
+async def test_a_record_with_a_key_of_another_form_does_not_stop_the_reading(shop: Shop) -> None:
+    record = "INSERT INTO countersign_watch.outside_change (relation, operation, key) VALUES "
+    _run(
+        shop,
+        *(
+            f"{record} ('\"public\".\"{table}\"', 'delete', {key})"
+            for table, key in (
+                ("customer", "ARRAY['a']"), ("customer", "ARRAY['1', '2']"), ("customer", "ARRAY[NULL::text]"),
+                ("Orders", "ARRAY['no uuid']"),
+            )
+        ),
+    )  # fmt: skip
+
+    assert [each[:3] for each in await _entries(shop)] == [
+        *[("outside.delete", "customer", False)] * 3, ("outside.delete", "order", False)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["DROP COLUMN note", "RENAME COLUMN note TO remark", "RENAME COLUMN customer_id TO id"],
+)
+async def test_an_application_still_writes_after_a_column_is_gone(shop: Shop, change: str) -> None:
+    _run(
+        shop,
+        f"ALTER TABLE customer {change}",
+        "UPDATE customer SET visits = 9",
+        "INSERT INTO customer (first_name) VALUES ('Mia')",
+        "DELETE FROM customer WHERE first_name = 'Mia'",
+    )
+
+    assert [each[:3] for each in await _entries(shop)] == [
+        ("outside.change", "customer", False), ("outside.create", "customer", False),
+        ("outside.delete", "customer", False),
+    ]  # fmt: skip

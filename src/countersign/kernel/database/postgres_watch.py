@@ -40,7 +40,11 @@ BEGIN
     ) > (SELECT p.read_to + {max_backlog} FROM countersign_watch.progress AS p) THEN
         RETURN NULL;
     END IF;
-    IF TG_OP = 'TRUNCATE' OR changed_count > {max_rows} THEN
+    IF TG_OP = 'TRUNCATE' OR changed_count > {max_rows} OR (
+        SELECT count(*)
+        FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND NOT a.attisdropped AND a.attname IN ({names})
+    ) < {name_count} THEN
         INSERT INTO countersign_watch.outside_change (relation, operation, row_count)
         VALUES ({relation}, lower(TG_OP), nullif(changed_count, 0));
     ELSIF TG_OP = 'INSERT' THEN
@@ -131,6 +135,9 @@ class WatchedTable:
             relation=literal(self.relation),
             max_rows=MAX_ROWS,
             max_backlog=MAX_BACKLOG,
+            # Statements with a column that was dropped or renamed would fail, and so would the other application.
+            names=", ".join(map(literal, [*self.key, *columns])),
+            name_count=len(self.key) + len(columns),
             key=", ".join(f't.{identifier(column)}::text COLLATE "C"' for column in self.key),
             values="".join(f", t.{identifier(column)} AS {c}" for c, column in numbered),
             changed=", ".join(changed),

@@ -43,7 +43,6 @@ _OTHER_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
 _MAX_APPLICATION_LENGTH = 32
 _SEEN_EVERY_S = 60
 _PLAIN = ConnectedSession()
-_LOCK = "SELECT pg_catalog.pg_try_advisory_xact_lock(4801736212)"
 _ROLE = "SELECT session_user::text"
 _IS_READABLE = """
 SELECT c.oid
@@ -52,16 +51,24 @@ JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = 'countersign_watch' AND c.relname = 'outside_change' AND has_schema_privilege(n.oid, 'USAGE')
     AND has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'DELETE')
 """
-_ANY = "SELECT o.id FROM countersign_watch.outside_change AS o LIMIT 1"
+# Transactions that were rolled back have also taken numbers, and leave no record. Without moving the position, the
+# triggers would take them for records that wait, and record nothing more.
+_IS_DUE = f"""
+SELECT 1
+WHERE EXISTS (SELECT FROM countersign_watch.outside_change) OR (
+    SELECT s.last_value FROM countersign_watch.outside_change_id_seq AS s
+) > (SELECT p.read_to + {MAX_BACKLOG // 2} FROM countersign_watch.progress AS p)
+"""
+# Only our role may lock this row. Any role could hold an advisory lock.
 _PROGRESS = """
-SELECT s.last_value, p.read_to, (
+SELECT (SELECT s.last_value FROM countersign_watch.outside_change_id_seq AS s), p.read_to, (
     SELECT (extract(epoch FROM o.at) * 1000000)::bigint
     FROM countersign_watch.outside_change AS o
     ORDER BY o.id DESC
     LIMIT 1
 )
-FROM countersign_watch.outside_change_id_seq AS s
-CROSS JOIN countersign_watch.progress AS p
+FROM countersign_watch.progress AS p
+FOR UPDATE OF p SKIP LOCKED
 """
 _SET_PROGRESS = "UPDATE countersign_watch.progress SET read_to = $1::bigint WHERE read_to < $1::bigint"
 _TAKE = """
@@ -133,7 +140,7 @@ class OutsideChangeReader:
         """
         if self._checked_at_s is None or clock.monotonic_s() - self._checked_at_s >= CHECK_EVERY_S:
             await self.check()
-        if not self._is_readable or not await self._existing.scan(_ANY):
+        if not self._is_readable or not await self._existing.scan(_IS_DUE):
             return
         for number in range(MAX_BATCHES):
             if await self._read_batch(is_first=number == 0) < BATCH:
@@ -179,18 +186,18 @@ class OutsideChangeReader:
 
     async def _read_batch(self, *, is_first: bool) -> int:
         async with self._database.transaction() as transaction:
-            ((is_locked,),) = await transaction.fetch(_LOCK)
-            if not is_locked:
+            progress = await transaction.fetch_connected(_PLAIN, _PROGRESS)
+            if not progress:
                 # Another process reads them.
                 return 0
-            ((last_id, read_to, newest_at),) = await transaction.fetch_connected(_PLAIN, _PROGRESS)
+            ((last_id, read_to, newest_at),) = progress
             if is_first and last_id - read_to > MAX_BACKLOG:
                 await self._record_loss(transaction, newest_at)
             changes = [_Change(*row) for row in await transaction.fetch_connected(_PLAIN, _TAKE, BATCH)]
             for change in changes:
                 await self._append(transaction, change)
-            if changes:
-                position = changes[-1].id if len(changes) == BATCH else max(last_id, changes[-1].id)
+            position = changes[-1].id if len(changes) == BATCH else max([last_id, *(each.id for each in changes)])
+            if position > read_to:
                 await transaction.fetch_connected(_PLAIN, _SET_PROGRESS, position)
         return len(changes)
 
@@ -212,14 +219,19 @@ class OutsideChangeReader:
             )
 
     def _record_id(self, model: Declared, change: _Change) -> str | None:
+        """Return the id of the record, or None if it is not known. The key of the table or its type may be another one
+        now, and a key with NULL is not a record."""
         table = self._tables.by_model.get(model.name)
-        if table is None or change.key is None:
+        if table is None or change.key is None or None in change.key or len(change.key) != len(table.key):
             return None
         kinds = [table.types[name].key_kind for name in table.key]
-        key = tuple(
-            int(value) if kind in columns.INTEGERS else value for kind, value in zip(kinds, change.key, strict=True)
-        )
-        return table.ids.encode([key])[0]
+        try:
+            key = tuple(
+                int(value) if kind in columns.INTEGERS else value for kind, value in zip(kinds, change.key, strict=True)
+            )
+            return table.ids.encode([key])[0]
+        except ValueError:
+            return None
 
     async def _record(self, transaction: Transaction, command: str, relation: str, at: int) -> None:
         for model in self._models.get(relation, ()):
