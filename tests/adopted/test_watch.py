@@ -14,7 +14,7 @@ from countersign.connect import rights, watch
 from countersign.declare import Grant
 from countersign.kernel.database import postgres_watch
 from countersign.records.adopted.watch import OutsideChangeReader
-from countersign.records.commands import outside_changes
+from countersign.records.commands import audit_history, limits, outside_changes
 from tests.adopted.shop import MARK, Shop, make_postgres, open_shop
 from tests.adopted.writable import writable_registry
 from tests.servers.countersign import SOURCE, environment
@@ -176,6 +176,27 @@ async def test_the_history_shows_a_recorded_change_in_place_of_the_one_that_was_
     ]
     assert history[3]["command"] == "customer.update"
     assert not any("since" in each for each in history)
+
+
+async def test_the_history_reads_only_the_newest_changes_of_others(shop: Shop) -> None:
+    root, record_id = shop.inside.administrator(), await _customer(shop)
+    await shop.inside.value(root, "customer", "update", id=record_id, visits=1)
+    _run(shop, "UPDATE customer SET visits = 3 WHERE customer_id = 3")
+    await _entries(shop)
+    count = audit_history.MAX_RECORDED + 10
+    _run(
+        shop,
+        "INSERT INTO records.audit_entry SELECT (jsonb_populate_record(e, jsonb_build_object("
+        "'id', 'x' || n, 'at', e.at + n, 'number', e.number + n))).* "
+        f"FROM records.audit_entry AS e, generate_series(1, {count}) AS n WHERE e.command = 'outside.change'",
+    )
+
+    rows = await shop.inside.rows(audit_history._ENTRIES, record_id, "customer")
+    history: list[dict[str, Any]] = list(await shop.inside.value(root, "customer", "history", id=record_id))
+
+    assert [row[1] for row in rows] == ["outside.change"] * audit_history.MAX_RECORDED + ["customer.update"]
+    assert history[0]["changes"] == {"visits": [1, 3]}
+    assert len(history) == limits.MAX_HISTORY_ENTRIES
 
 
 async def test_the_history_names_no_hidden_field_and_tells_agents_no_role(shop: Shop) -> None:

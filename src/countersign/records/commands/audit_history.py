@@ -86,11 +86,21 @@ def with_audit(caller: Caller, dialect: Dialect) -> Caller:
 
 _ATTEMPTS = 3
 
-_ENTRIES = """
+MAX_RECORDED = 2_000
+"""The number of recorded changes of other applications that one history reads. They may change a record at any rate."""
+_RECORDED = ", ".join(f"'{command}'" for command in sorted(outside_changes.COMMANDS))
+
+_ENTRIES = f"""
 SELECT e.at, e.command, u.username, e.agent, e.changes, e.user_id, e.fields
 FROM audit_entry AS e
 LEFT JOIN "user" AS u ON u.id = e.user_id
-WHERE e.record_id = $1 AND e.model = $2
+WHERE e.record_id = $1 AND e.model = $2 AND (e.command NOT IN ({_RECORDED}) OR e.id IN (
+    SELECT o.id
+    FROM audit_entry AS o
+    WHERE o.record_id = $1 AND o.model = $2 AND o.command IN ({_RECORDED})
+    ORDER BY o.at DESC, o.number DESC
+    LIMIT {MAX_RECORDED}
+))
 ORDER BY e.at DESC, e.number DESC
 """
 
@@ -194,8 +204,13 @@ def _event(run: Run, view: ModelView, names: _Names, row: Row) -> _Event:
 def _name_recorded_values(events: Sequence[_Event]) -> None:
     """Take each change that was noticed out of the events if it was recorded as well. If it was recorded once, its
     values are those of the record."""
+    recorded_at = [each.at for each in events if each.recorded_names]
+    # Earlier ones were not read.
+    read_from = recorded_at[-1] if len(recorded_at) >= MAX_RECORDED else None
     for noticed in events:
         for name, since in noticed.since.items():
+            if read_from is not None and since < read_from:
+                continue
             recorded = [each for each in events if name in each.recorded_names and since < each.at <= noticed.at]
             values = noticed.entry.changes.pop(name) if recorded else None
             if values is not None and len(recorded) == 1:
