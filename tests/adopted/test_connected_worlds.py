@@ -98,7 +98,10 @@ async def test_two_databases_answer_the_same_to_agents_that_write_tokens(
 async def test_a_confirmed_guess_is_caught(
     tmp_path: Path, new_postgres_url: PostgresFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unmask_input, "_require_token", lambda *_: None)
+    async def accept(*_: object) -> None:
+        """Accept a text in clear."""
+
+    monkeypatch.setattr(unmask_input, "_require_token", accept)
 
     with pytest.raises(ResponsesDiffer):
         await run_writing(tmp_path / "pair", new_postgres_url, "everything", REST, seed=3, count=1_000)

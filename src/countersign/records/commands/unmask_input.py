@@ -134,7 +134,7 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
     field_input = FieldInput(None)
     if isinstance(value, str) and run.caller.view.is_masked:
         value, field_input = await _replaced(run, field, value, name, is_masked=is_masked)
-    _require_token(view, field, field_input, name)
+    await _require_token(run, view, field, field_input, name)
     try:
         stored_value = _stored(field, value, field_input)
     except BadValue as error:
@@ -149,15 +149,21 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
     )
 
 
-def _require_token(view: ModelView, field: Field, field_input: FieldInput, name: str) -> None:
+async def _require_token(run: Run, view: ModelView, field: Field, field_input: FieldInput, name: str) -> None:
     """Require one token of the field's label for a masked field of a connected table. The id of such a value is
-    computed from the value, so the token of a text in clear would show that another record has the same value.
+    computed from the value, so the token of a text in clear would show that another record has the same value. The
+    token of an alias stands for a text that the agent wrote in clear into a record of our own.
 
     Raises:
         BadInput: the input is anything else.
     """
-    if view.model.table is not None and view.fields[field.name] == "masked" and field_input.value_id is None:
+    if view.model.table is None or view.fields[field.name] != "masked":
+        return
+    if field_input.value_id is None:
         raise BadInput(f"{name} takes one placeholder token {field.personal}_… and nothing else")
+    row = await run.reader.fetch_one(_VALUE, field_input.value_id)
+    if row is not None and row[2] is not None:
+        raise BadInput(f"{name} takes no placeholder token of a text that you wrote in clear")
 
 
 def _is_blank(field: Field, value: object) -> bool:
