@@ -71,6 +71,7 @@ class _Effect(msgspec.Struct):
     what: str = ""
     triggers: list[str] = []
     is_marked: bool = False
+    is_cascade: bool = False
 
 
 async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
@@ -79,12 +80,17 @@ async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
     if raw is None:
         return []
     sentences: list[str] = []
+    reached_models: set[str] = set()
     for effect in msgspec.json.decode(bytes(raw), type=list[_Effect]):
         if effect.count:
             sentences += _sentences_of_counts(run, effect)
         elif effect.model in run.caller.view.models:
-            sentences += _sentences(run, await _visible_links(run, effect))
-            sentences += _sentences_of_table(run, effect)
+            links = await _visible_links(run, effect)
+            reached_models |= {link[0] for link in links}
+            sentences += _sentences(run, links)
+            # What happens in a table must not show that a hidden record refers to the deleted one.
+            if effect.model in reached_models or not effect.is_cascade:
+                sentences += _sentences_of_table(run, effect)
     return sentences
 
 

@@ -209,8 +209,18 @@ async def _effects(run: Run, prepared_command: PreparedCommand) -> list[dict[str
 async def _connected_effects(
     run: Run, prepared_commands: Sequence[PreparedCommand], effects: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return what happens in connected databases besides: triggers run, and deleted rows stay and are marked."""
-    commands = _commands_by_model(prepared_commands, effects)
+    """Return what happens in connected databases besides: triggers run, and deleted rows stay and are marked. What a
+    cascading deletion does is apart, because a viewer may not see that it reaches a model."""
+    steps: dict[str, set[str]] = {}
+    for step in prepared_commands:
+        steps.setdefault(step.model, set()).add(step.command)
+    found = await _effects_of_tables(run, steps)
+    for effect in await _effects_of_tables(run, _commands_of_cascades(effects)):
+        found.append({**effect, "is_cascade": True})
+    return found
+
+
+async def _effects_of_tables(run: Run, commands: Mapping[str, set[str]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for name in sorted(commands.keys() & run.engine.adopted.keys()):
         model = run.engine.registry.models[name]
@@ -222,13 +232,9 @@ async def _connected_effects(
     return found
 
 
-def _commands_by_model(
-    prepared_commands: Sequence[PreparedCommand], effects: Sequence[Mapping[str, Any]]
-) -> dict[str, set[str]]:
-    """Map each model to the commands that the plan runs on its records, also with a cascading deletion."""
+def _commands_of_cascades(effects: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """Map each model to the commands that cascading deletions run on its records."""
     commands: dict[str, set[str]] = {}
-    for step in prepared_commands:
-        commands.setdefault(step.model, set()).add(step.command)
     for effect in effects:
         for name, *_, action in effect["links"]:
             commands.setdefault(name, set()).add("delete" if action == "deleted" else "update")
