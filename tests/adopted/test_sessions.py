@@ -289,3 +289,18 @@ async def test_a_token_of_a_row_that_a_policy_hides_now_is_unknown(shop: Shop) -
     assert await is_unknown(shop, south, bob["email"])
     shop.change("UPDATE customer SET tenant = 2 WHERE customer_id = 2")
     assert await is_unknown(shop, north, bob["email"])
+
+
+@pytest.mark.parametrize("shop", ["own tables in the same database"], indirect=True)
+async def test_values_are_kept_if_the_person_who_wrote_them_is_deleted(shop: Shop) -> None:
+    north = _of_tenant(shop, 1)
+    await shop.inside.value(north, "customer", "create", first_name="Mia")
+    values = await shop.inside.rows("SELECT id FROM pii_value")
+    sweep = shop.inside.service.value_sweep
+    assert sweep is not None
+
+    await sweep.run(1)
+    await sweep.run(40)
+
+    assert values
+    assert await shop.inside.rows("SELECT id FROM pii_value") == values

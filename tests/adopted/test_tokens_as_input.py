@@ -291,7 +291,33 @@ async def test_the_sweep_runs_once_a_day(shop: Shop, scout: Scout) -> None:
 
     await _sweep(shop, 1)
 
-    assert len(await shop.inside.rows("SELECT field FROM seen_place")) == 7
+    assert await shop.inside.rows("SELECT label FROM pii_value WHERE gone_day IS NOT NULL") == []
+
+
+async def test_a_value_that_comes_back_is_kept_even_if_it_is_not_read_meanwhile(shop: Shop, scout: Scout) -> None:
+    await scout.customers()
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+    await _sweep(shop, 1)
+    shop.change(f"UPDATE customer SET email = '{BOB}' WHERE customer_id = 2")
+
+    await _sweep(shop, 2)
+    await _sweep(shop, 40)
+
+    assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES
+
+
+async def test_a_value_of_one_record_is_kept_if_another_record_has_lost_it(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    ada, bob, _ = await shop.inside.value(root, "customer", "list")
+    for each in (ada, bob):
+        await shop.inside.value(root, "customer", "update", id=each["id"], email="new@example.com")
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+
+    await _sweep(shop, 1)
+    await _sweep(shop, 40)
+
+    (entry,) = await shop.inside.value(root, "customer", "history", id=ada["id"])
+    assert entry["changes"]["email"][1] == "new@example.com"
 
 
 class Contact(Model):

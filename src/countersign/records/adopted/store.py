@@ -375,16 +375,18 @@ class AdoptedStore:
         """Return whether this is the value whose hash the vault stores."""
         return self._seen.has_hash(value, value_hash)
 
+    def is_session_complete(self, person: Caller) -> bool:
+        """Return whether the person has all values that the policies of the database need."""
+        return self._sessions.has_values(person)
+
     async def texts(self, person: Caller, model: Declared, name: str, record_ids: Sequence[str]) -> dict[str, str]:
         """Map those of the records that exist to the text of a field as readers see it. No grants apply, and policies
-        of the database apply as for the person. A person without a value that the policies need sees no record.
+        of the database apply as for the person.
 
         Raises:
             Unavailable: the database cannot answer now.
             Busy: too many statements are running.
         """
-        if not self._sessions.has_values(person):
-            return {}
         view = ModelView(model, frozenset(), {name: "clear"}, frozenset(), (), {"get": None})
         reader = AdoptedReader(self.tables, person.view, view, None, self._revision_key)
         query = queries.Query(filter=(queries.Condition("id", "in", list(record_ids)),))

@@ -84,6 +84,7 @@ _SEEN = "SELECT model, field, record_id FROM seen_place WHERE value_id = $1 AND 
 _SEEN_BY_ALL = """
 SELECT DISTINCT p.value_id, v.hash, p.model, p.field, p.record_id
 FROM seen_place AS p
+JOIN token_domain AS d ON d.id = p.domain_id
 JOIN pii_value AS v ON v.id = p.value_id
 WHERE p.value_id IN ({places})
 ORDER BY p.value_id, p.model, p.field, p.record_id

@@ -85,8 +85,8 @@ class SeenValue(NamedTuple):
 
 
 class SeenBy(NamedTuple):
-    """Who sees values: the id of a token domain, and the person whose rights and session apply. The domain is empty for
-    values that an audit entry contains."""
+    """Who sees values: the id of a token domain, and the person whose rights and session apply. For values that an
+    audit entry contains, the id is that of its record: several records may have one value, and each keeps it."""
 
     domain_id: str
     user_id: str
@@ -169,15 +169,15 @@ class SeenValues:
         return [id_by_hash[value_hash] for value_hash in hashes]
 
     async def stored_ids(self, tables: OwnTables, values: Sequence[SeenValue], user_id: str) -> list[int]:
-        """Return the ids as `ids` does, each of which is in the vault with the record of the value. Another process may
-        have deleted an id that this process knows.
+        """Return the ids of values of one record as `ids` does, each of which is in the vault with the record. Another
+        process may have deleted an id that this process knows.
 
         Raises:
             Unavailable: the ids of too many values collide.
         """
         hashes = list(map(self._hash, values))
         found = {(value_hash, value.field): value for value_hash, value in zip(hashes, values, strict=True)}
-        id_by_hash = await self._stored(tables, found, SeenBy("", user_id), replaces=True)
+        id_by_hash = await self._stored(tables, found, SeenBy(values[0].record_id, user_id), replaces=True)
         return [id_by_hash[value_hash] for value_hash in hashes]
 
     def has_hash(self, value: SeenValue, value_hash: bytes) -> bool:

@@ -1,23 +1,24 @@
 """Erases values that no record of a connected database has any more.
 
 Other applications delete and change rows without telling us. Once a day, the places in which values were last seen are
-read again. A value that is nowhere any more is erased some days later: its token no longer resolves, and its encrypted
-copies in the audit, the history and plans become unreadable.
+read again. A value that has been nowhere for some days is erased: its token no longer resolves, and its encrypted
+copies in the audit, the history and plans become unreadable. A value that comes back meanwhile is kept.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
 from countersign.declare import Declared
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
-from countersign.kernel.database.port import Database, Transaction
+from countersign.kernel.database.port import Database
 from countersign.records.access.view import Caller, View
 from countersign.records.masking.seen_values import SeenValue
 from countersign.records.masking.vault import Vault
 
-BATCH_SIZE = 1_000
+BATCH_SIZE = 500
+"""The number of records in one statement. SQLite refuses conditions of 1,000 keys with several columns."""
 PAUSE_S = 0.1
 MAX_ERASED = 500
 """The number of values that one transaction erases."""
@@ -26,7 +27,7 @@ _BEGIN = "INSERT INTO value_sweep (day) VALUES ($1) ON CONFLICT DO NOTHING"
 _FORGET = "DELETE FROM value_sweep WHERE day < $1"
 _GIVE_BACK = "DELETE FROM value_sweep WHERE day = $1"
 _PLACES = """
-SELECT p.value_id, p.domain_id, p.model, p.field, p.record_id, p.user_id, v.label, v.hash
+SELECT p.value_id, p.domain_id, p.model, p.field, p.record_id, p.user_id, v.label, v.hash, v.gone_day
 FROM seen_place AS p
 LEFT JOIN pii_value AS v ON v.id = p.value_id
 WHERE (p.value_id, p.domain_id, p.model, p.field) > ($1, $2, $3, $4)
@@ -34,17 +35,9 @@ ORDER BY p.value_id, p.domain_id, p.model, p.field
 LIMIT $5
 """
 _PERSON = 'SELECT username, external_id, tenant FROM "user" WHERE id = $1'
-_REMOVE = """
-DELETE FROM seen_place WHERE value_id = $1 AND domain_id = $2 AND model = $3 AND field = $4 AND record_id = $5
-"""
-_MARK_GONE = """
-UPDATE pii_value SET gone_day = $2
-WHERE id = $1 AND gone_day IS NULL AND NOT EXISTS (SELECT 1 FROM seen_place AS p WHERE p.value_id = $1)
-"""
-_MARK_FOUND = """
-UPDATE pii_value SET gone_day = NULL
-WHERE gone_day IS NOT NULL AND EXISTS (SELECT 1 FROM seen_place AS p WHERE p.value_id = pii_value.id)
-"""
+_MARK_GONE = "UPDATE pii_value SET gone_day = $2 WHERE id = $1 AND gone_day IS NULL"
+_MARK_FOUND = "UPDATE pii_value SET gone_day = NULL WHERE id = $1"
+_REMOVE = "DELETE FROM seen_place WHERE value_id = $1"
 _GONE = "SELECT id FROM pii_value WHERE gone_day <= $1 ORDER BY id LIMIT $2"
 _SETTLE = "UPDATE pii_value SET gone_day = NULL WHERE id = $1"
 
@@ -54,6 +47,10 @@ class ConnectedTexts(Protocol):
 
     def is_suspended(self, model: str) -> bool:
         """Return whether the model cannot be read, because its table has changed."""
+        ...
+
+    def is_session_complete(self, person: Caller) -> bool:
+        """Return whether the person has all values that the policies of the database need."""
         ...
 
     async def texts(self, person: Caller, model: Declared, name: str, record_ids: Sequence[str]) -> dict[str, str]:
@@ -66,7 +63,8 @@ class ConnectedTexts(Protocol):
 
 
 class _SeenRecord(NamedTuple):
-    """A row of `seen_place`, with the label and the hash of its value. They are None if the value was erased."""
+    """A row of `seen_place`, with the label and the hash of its value, and the day since which it is gone. They are
+    None if the value was erased."""
 
     value_id: int
     domain_id: str
@@ -76,6 +74,7 @@ class _SeenRecord(NamedTuple):
     user_id: str
     label: str | None
     hash: bytes | None
+    gone_day: int | None
 
 
 class ValueSweep:
@@ -112,14 +111,32 @@ class ValueSweep:
     async def run(self, today: int) -> None:
         """Read all places again, and erase the values that have been gone for the number of days."""
         after: tuple[int, str, str, str] = (-1, "", "", "")
+        found_ids: set[int] = set()
         while places := [_SeenRecord(*row) for row in await self._database.fetch(_PLACES, *after, BATCH_SIZE)]:
-            gone_places = await self._gone(places)
-            if gone_places:
-                async with self._database.transaction() as transaction:
-                    await _remove(transaction, gone_places, today)
+            gone_places = set(await self._gone(places))
+            # The first value may have been found in the last places of the previous batch.
+            found_ids &= {places[0].value_id}
+            found_ids |= {place.value_id for place in places if place not in gone_places}
+            await self._mark(places, found_ids, today)
             after = places[-1][:4]
+            found_ids &= {places[-1].value_id}
             await asyncio.sleep(PAUSE_S)
         await self._erase(today - self._days)
+
+    async def _mark(self, places: Sequence[_SeenRecord], found_ids: Set[int], today: int) -> None:
+        """Note since when the values are gone. The places stay, because a value may come back."""
+        days = {place.value_id: place.gone_day for place in places}
+        gone_ids = [value_id for value_id, day in days.items() if day is None and value_id not in found_ids]
+        back_ids = [value_id for value_id, day in days.items() if day is not None and value_id in found_ids]
+        if not gone_ids and not back_ids:
+            return
+        async with self._database.transaction() as transaction:
+            for value_id in gone_ids:
+                await transaction.run(_MARK_GONE, value_id, today)
+            for value_id in back_ids:
+                await transaction.run(_MARK_FOUND, value_id)
+            for value_id in {place.value_id for place in places if place.hash is None}:
+                await transaction.run(_REMOVE, value_id)
 
     async def _gone(self, places: Sequence[_SeenRecord]) -> list[_SeenRecord]:
         """Return the places whose record no longer has the value."""
@@ -136,12 +153,15 @@ class ValueSweep:
         self, user_id: str, model: str, field: str, places: Sequence[_SeenRecord]
     ) -> Sequence[_SeenRecord]:
         store, declared = self._stores.get(model), self._registry.models.get(model)
+        field = field if declared is None else declared.present_name(field)
         if store is None or declared is None or field not in declared.fields:
             return places
-        if store.is_suspended(model):
+        person = await self._person(user_id)
+        if store.is_suspended(model) or not store.is_session_complete(person):
+            # What the records have cannot be known now.
             return ()
         record_ids = list({place.record_id for place in places})
-        texts = await store.texts(await self._person(user_id), declared, field, record_ids)
+        texts = await store.texts(person, declared, field, record_ids)
         is_linked = declared.fields[field].linked
         return [
             place
@@ -157,8 +177,6 @@ class ValueSweep:
         return Caller("person", user_id, row[0], "", View({}), external_id=row[1], tenant=row[2])
 
     async def _erase(self, last_day: int) -> None:
-        async with self._database.transaction() as transaction:
-            await transaction.run(_MARK_FOUND)
         while True:
             async with self._database.transaction() as transaction:
                 value_ids = [row[0] for row in await transaction.fetch(_GONE, last_day, MAX_ERASED)]
@@ -168,6 +186,7 @@ class ValueSweep:
                 await self._vault.release(transaction, value_ids)
                 for value_id in value_ids:
                     await transaction.run(_SETTLE, value_id)
+                    await transaction.run(_REMOVE, value_id)
 
 
 def _has_value(store: ConnectedTexts, place: _SeenRecord, text: str | None, *, is_linked: bool) -> bool:
@@ -176,9 +195,3 @@ def _has_value(store: ConnectedTexts, place: _SeenRecord, text: str | None, *, i
     value = SeenValue(place.label or "", text, place.model, place.record_id, place.field, is_linked)
     return store.has_hash(value, bytes(place.hash))
 
-
-async def _remove(transaction: Transaction, places: Sequence[_SeenRecord], today: int) -> None:
-    for place in places:
-        await transaction.run(_REMOVE, *place[:5])
-    for value_id in sorted({place.value_id for place in places}):
-        await transaction.run(_MARK_GONE, value_id, today)
