@@ -304,3 +304,20 @@ async def test_values_are_kept_if_the_person_who_wrote_them_is_deleted(shop: Sho
 
     assert values
     assert await shop.inside.rows("SELECT id FROM pii_value") == values
+
+
+@pytest.mark.parametrize("shop", ["own tables in the same database"], indirect=True)
+async def test_a_value_of_a_person_that_a_policy_refuses_does_not_stop_the_erasure_of_others(shop: Shop) -> None:
+    inside = shop.inside
+    member = await inside.member()
+    root = inside.administrator()
+    north = replace(member, tenant="1", external_id="a")
+    await inside.value(root, "user", "update", id=member.user_id, tenant="1", external_id="a")
+    await inside.value(north, "customer", "create", first_name="Mia")
+    await inside.value(root, "user", "update", id=member.user_id, tenant="no number")
+    sweep = inside.service.value_sweep
+    assert sweep is not None
+
+    await sweep.run(1)
+
+    assert await inside.rows("SELECT id FROM pii_value WHERE gone_day IS NOT NULL") == []

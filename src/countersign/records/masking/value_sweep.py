@@ -6,13 +6,15 @@ copies in the audit, the history and plans become unreadable. A value that comes
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
 from countersign.declare import Declared
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database
+from countersign.kernel.database.read_only import TooSlow
+from countersign.kernel.errors import InvalidRequest
 from countersign.records.access.view import Caller, View
 from countersign.records.masking.seen_values import SeenValue
 from countersign.records.masking.vault import Vault
@@ -125,18 +127,11 @@ class ValueSweep:
 
     async def _mark(self, places: Sequence[_SeenRecord], found_ids: Set[int], today: int) -> None:
         """Note since when the values are gone. The places stay, because a value may come back."""
-        days = {place.value_id: place.gone_day for place in places}
-        gone_ids = [value_id for value_id, day in days.items() if day is None and value_id not in found_ids]
-        back_ids = [value_id for value_id, day in days.items() if day is not None and value_id in found_ids]
-        if not gone_ids and not back_ids:
-            return
-        async with self._database.transaction() as transaction:
-            for value_id in gone_ids:
-                await transaction.run(_MARK_GONE, value_id, today)
-            for value_id in back_ids:
-                await transaction.run(_MARK_FOUND, value_id)
-            for value_id in {place.value_id for place in places if place.hash is None}:
-                await transaction.run(_REMOVE, value_id)
+        changes = list(_changes(places, found_ids, today))
+        if changes:
+            async with self._database.transaction() as transaction:
+                for statement, *values in changes:
+                    await transaction.run(statement, *values)
 
     async def _gone(self, places: Sequence[_SeenRecord]) -> list[_SeenRecord]:
         """Return the places whose record no longer has the value."""
@@ -160,13 +155,12 @@ class ValueSweep:
         if store.is_suspended(model) or not store.is_session_complete(person):
             # What the records have cannot be known now.
             return ()
-        record_ids = list({place.record_id for place in places})
-        texts = await store.texts(person, declared, field, record_ids)
+        texts = await _texts(store, person, declared, field, places)
         is_linked = declared.fields[field].linked
         return [
             place
             for place in places
-            if not _has_value(store, place, texts.get(place.record_id), is_linked=is_linked)
+            if texts is not None and not _has_value(store, place, texts.get(place.record_id), is_linked=is_linked)
         ]
 
     async def _person(self, user_id: str) -> Caller:
@@ -195,3 +189,27 @@ def _has_value(store: ConnectedTexts, place: _SeenRecord, text: str | None, *, i
     value = SeenValue(place.label or "", text, place.model, place.record_id, place.field, is_linked)
     return store.has_hash(value, bytes(place.hash))
 
+
+async def _texts(
+    store: ConnectedTexts, person: Caller, model: Declared, name: str, places: Sequence[_SeenRecord]
+) -> dict[str, str] | None:
+    """Map the records of the places to the text of a field, or return None if a policy does not understand a value of
+    the person, or the read takes too long. Other places can still be read."""
+    try:
+        return await store.texts(person, model, name, list({place.record_id for place in places}))
+    except (InvalidRequest, TooSlow):
+        return None
+
+
+def _changes(
+    places: Sequence[_SeenRecord], found_ids: Set[int], today: int
+) -> Iterator[tuple[str, int] | tuple[str, int, int]]:
+    """Yield the statements that note since when the values of the places are gone, and remove places of erased
+    values."""
+    for place in {each.value_id: each for each in places}.values():
+        if place.hash is None:
+            yield _REMOVE, place.value_id
+        elif place.value_id in found_ids and place.gone_day is not None:
+            yield _MARK_FOUND, place.value_id
+        elif place.value_id not in found_ids and place.gone_day is None:
+            yield _MARK_GONE, place.value_id, today
