@@ -19,11 +19,12 @@ MAX_LAG_S: Final = 5.0
 """A replica that is further behind is not read."""
 MEASURE_EVERY_S: Final = 1.0
 
-# The position of the last insertion, because with `synchronous_commit = off` a commit is visible before it is flushed.
+# With `synchronous_commit = off`, a commit is visible before it is flushed, so the lag is `wal_writer_delay` more. The
+# position of the last insertion would not do: an idle server does not flush it, so the replica would never have it.
 # Another role may read rows that policies hide from ours. An address may lead to another server at any time.
 _IDENTITY = "c.system_identifier, pg_catalog.current_database(), current_user::text"
 _WRITTEN = f"""
-SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint, {_IDENTITY} FROM pg_control_system() AS c
+SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint, {_IDENTITY} FROM pg_control_system() AS c
 """
 _REPLAYED = f"""
 SELECT CASE WHEN pg_is_in_recovery() THEN pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint END, {_IDENTITY}

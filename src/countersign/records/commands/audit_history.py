@@ -204,18 +204,21 @@ def _event(run: Run, view: ModelView, names: _Names, row: Row) -> _Event:
 def _name_recorded_values(events: Sequence[_Event]) -> None:
     """Take each change that was noticed out of the events if it was recorded as well. If it was recorded once, its
     values are those of the record."""
-    recorded_at = [each.at for each in events if each.recorded_names]
+    recorded_events = [each for each in events if each.recorded_names]
     # Earlier ones were not read.
-    read_from = recorded_at[-1] if len(recorded_at) >= MAX_RECORDED else None
+    read_from = recorded_events[-1].at if len(recorded_events) >= MAX_RECORDED else 0
     for noticed in events:
         for name, since in noticed.since.items():
-            if read_from is not None and since < read_from:
-                continue
-            recorded = [each for each in events if name in each.recorded_names and since < each.at <= noticed.at]
-            values = noticed.entry.changes.pop(name) if recorded else None
-            if values is not None and len(recorded) == 1:
-                recorded[0].entry.changes[name] = values
-                recorded[0].recorded_names.remove(name)
+            if since >= read_from:
+                _name_recorded_value(recorded_events, noticed, name, since)
+
+
+def _name_recorded_value(recorded_events: Sequence[_Event], noticed: _Event, name: str, since: Instant) -> None:
+    recorded = [each for each in recorded_events if name in each.recorded_names and since < each.at <= noticed.at]
+    values = noticed.entry.changes.pop(name) if recorded else None
+    if values is not None and len(recorded) == 1:
+        recorded[0].entry.changes[name] = values
+        recorded[0].recorded_names.remove(name)
 
 
 async def _entries(
