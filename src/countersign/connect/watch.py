@@ -159,7 +159,8 @@ def _lines(tables: Iterable[WatchedTable], role: str, source: str) -> Iterator[s
     listed = list(tables)
     yield f"-- Records what other applications change in the tables of {source}: keys and names of columns, no values."
     yield "-- The owner of the tables runs it, and runs it again after each change of a module text. Name all module"
-    yield "-- texts of a server: what they do not name is no longer recorded. Until it ends, the tables cannot be written."
+    yield "-- texts of a server: what they do not name is no longer recorded. Until it ends, the tables cannot be"
+    yield "-- written."
     yield f"-- To remove everything: DROP SCHEMA {SCHEMA} CASCADE;"
     yield "SET client_encoding = 'UTF8';"
     yield "SET standard_conforming_strings = on;"
