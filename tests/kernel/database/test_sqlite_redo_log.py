@@ -1,5 +1,7 @@
 """A transaction changes our own SQLite file and one of others: both or neither, also after a crash between them."""
 
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -222,3 +224,71 @@ async def test_opening_the_header_takes_back_no_lock(theirs: Path, tmp_path: Pat
         with pytest.raises(apsw.BusyError):
             other.execute("BEGIN IMMEDIATE")
         other.close()
+
+
+KILLED_IN_THE_COMMIT = """
+import asyncio, os, sys
+from pathlib import Path
+import apsw
+from countersign.kernel.database.port import ConnectedSession
+from countersign.kernel.database.sqlite import open_sqlite
+from countersign.kernel.database.sqlite_outside_tables import ConnectedFile
+
+class Killing(apsw.VFS):
+    def xDelete(self, name, syncs):
+        if "-mj" in name:
+            os._exit(9)
+        return super().xDelete(name, syncs)
+
+async def main(own, theirs):
+    vfs = Killing("killing", "", makedefault=True)
+    database = await open_sqlite(own, reserve_bytes=0, connected=ConnectedFile(theirs, {}))
+    async with database.transaction() as transaction:
+        await transaction.run("CREATE TABLE own (n INTEGER)")
+    async with database.transaction() as transaction:
+        await transaction.run("INSERT INTO own VALUES (1)")
+        await transaction.fetch_connected(ConnectedSession(), "INSERT INTO theirs VALUES ($1)", 1)
+
+asyncio.run(main(*map(Path, sys.argv[1:])))
+"""
+
+
+def kill_in_the_commit(folder: Path) -> tuple[Path, Path]:
+    """Kill a process before both files are committed, and return the folder of ours and the file of others."""
+    (folder / "data").mkdir()
+    theirs = folder / "shop" / "theirs.sqlite"
+    theirs.parent.mkdir()
+    run(theirs, "CREATE TABLE theirs (n INTEGER)")
+    command = [sys.executable, "-c", KILLED_IN_THE_COMMIT, folder / "data" / "own.sqlite", theirs]
+    assert subprocess.run(command, check=False).returncode == 9
+    return folder / "data", theirs
+
+
+async def test_an_application_without_our_folder_rolls_both_files_back(tmp_path: Path) -> None:
+    data, theirs = kill_in_the_commit(tmp_path)
+    data.rename(tmp_path / "hidden")
+    assert rows(theirs, "theirs") == []
+    (tmp_path / "hidden").rename(data)
+
+    for number in (2, 3):
+        connected = ConnectedFile(theirs, {})
+        database = await open_sqlite(data / "own.sqlite", reserve_bytes=0, connected=connected)
+        async with database.transaction() as transaction:
+            await transaction.run("INSERT INTO own VALUES ($1)", number)
+            await transaction.fetch_connected(SESSION, INSERT, number)
+        await database.close()
+
+    assert (rows(theirs, "theirs"), rows(data / "own.sqlite", "own")) == ([2, 3], [2, 3])
+    assert sorted(each.name for each in theirs.parent.iterdir()) == ["theirs.sqlite", "theirs.sqlite-countersign"]
+
+
+async def test_a_command_without_the_file_of_others_waits_for_it_after_a_crash(tmp_path: Path) -> None:
+    data, theirs = kill_in_the_commit(tmp_path)
+    theirs.parent.rename(tmp_path / "away")
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        await open_sqlite(data / "own.sqlite", reserve_bytes=0)
+    (tmp_path / "away").rename(theirs.parent)
+
+    await (await open_sqlite(data / "own.sqlite", reserve_bytes=0)).close()
+
+    assert (rows(theirs, "theirs"), rows(data / "own.sqlite", "own")) == ([], [])

@@ -4,6 +4,7 @@ An error of these tables may quote their rows. Its text therefore reaches neithe
 of a table and of columns are taken from it.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -27,6 +28,10 @@ IN_WAL: Final = (
     "The SQLite file of the connected database is in WAL mode, in which SQLite does not commit two files together, so "
     "it is only read. If your application allows that, stop Countersign, switch the file (PRAGMA journal_mode=DELETE), "
     "and start again."
+)
+NOT_UTF8: Final = (
+    "The SQLite file of the connected database is in UTF-16. SQLite does not commit it together with a file in UTF-8, "
+    "so it is only read."
 )
 NOT_WRITABLE: Final = (
     "The SQLite file of the connected database cannot be written: let the user of this process write the file and its "
@@ -56,6 +61,8 @@ _HEADER_BYTES, _VERSIONS, _WAL = 20, slice(18, 20), 2
 """The bytes of the header of a SQLite file, the places of the versions for writing and reading, and the version for the
 write-ahead log."""
 _ATTACH = "ATTACH $1 AS countersign"
+_ANCHOR_ENDING = "-countersign"
+_ATTACH_ANCHOR = "ATTACH $1 AS countersign_anchor"
 _EARLIER_ENTRIES = "DELETE FROM countersign.pending_commit"
 _NEW_ENTRY = "INSERT INTO countersign.pending_commit (number, statements) VALUES ($1, $2)"
 
@@ -73,6 +80,11 @@ class OutsideTables:
 
     The file is the main database of the connection, and the redo log is attached: SQLite then creates the file that
     binds both commits beside the file of others, where each application that opens that file after a crash finds it.
+
+    An application that rolls back its file also deletes the binding file if it sees no journal that still names it, and
+    SQLite would then take the entry of the log as committed. It does not see the journal of the log in our data
+    directory. So each commit also changes an empty database beside the file of others, the anchor, whose journal it
+    sees.
     """
 
     def __init__(self, file: ConnectedFile, log: Path) -> None:
@@ -82,6 +94,7 @@ class OutsideTables:
         self._file_id: tuple[int, int] | None = None
         self._changes = 0
         self._is_begun = False
+        self._is_attached = False
 
     @property
     def has_changes(self) -> bool:
@@ -145,6 +158,7 @@ class OutsideTables:
                 raise InvalidRequest(read_only.REFUSED)
             connection.execute(_EARLIER_ENTRIES)
             connection.execute(sqlite.numbered(_NEW_ENTRY), (number, statements))
+            connection.execute(f"PRAGMA countersign_anchor.user_version = {number}")
             connection.execute("COMMIT")
         except apsw.Error as error:
             try:
@@ -191,6 +205,7 @@ class OutsideTables:
         if self._connection is not None:
             self._connection.close(True)
             self._connection = None
+            self._is_attached = False
 
     def _opened(self) -> sqlite.Connection:
         """Return the connection to the file that is at the path now.
@@ -222,8 +237,39 @@ class OutsideTables:
         connection.set_busy_timeout(LOCK_WAIT_MS)
         connection.pragma("foreign_keys", "ON")
         connection.pragma("synchronous", "FULL")
-        connection.execute(sqlite.numbered(_ATTACH), (str(self._log),))
         return connection
+
+    def _attach(self, connection: sqlite.Connection) -> None:
+        """Attach the anchor and then the log: SQLite names the binding file in their journals in this order. The anchor
+        is created with the rights of the file of others if it is missing.
+
+        Raises:
+            Unavailable: the anchor cannot be created.
+        """
+        if self._is_attached:
+            return
+        path = Path(connection.filename + _ANCHOR_ENDING)
+        try:
+            status = self._file.path.stat()
+            # O_EXCL prevents opening an existing file: closing it would release the locks that this process has on it.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            pass
+        except OSError:
+            raise Unavailable(NOT_WRITABLE) from None
+        else:
+            with suppress(OSError):
+                os.fchown(descriptor, status.st_uid, status.st_gid)
+            with suppress(OSError):
+                os.fchmod(descriptor, status.st_mode & 0o666)
+            os.close(descriptor)
+        try:
+            connection.execute(sqlite.numbered(_ATTACH_ANCHOR), (str(path),))
+            connection.execute(sqlite.numbered(_ATTACH), (str(self._log),))
+        except apsw.Error:
+            self.close()
+            raise
+        self._is_attached = True
 
     def _require_begun(self, savepoints: int) -> None:
         """Begin a transaction if there is none.
@@ -241,6 +287,7 @@ class OutsideTables:
             self.close()
             raise Unavailable(IN_WAL)
         try:
+            self._attach(connection)
             connection.execute("BEGIN IMMEDIATE")
             # The file cannot be switched to WAL mode while it is locked.
             if connection.execute("PRAGMA main.journal_mode").fetchall() == [("wal",)]:

@@ -9,6 +9,8 @@ else has changed the file.
 The entries are numbered. `PRAGMA user_version` of our own file has the number of the last entry that it contains.
 """
 
+import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import apsw
 import msgspec
 
+from countersign.kernel.database import read_only
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Value
 from countersign.kernel.errors import Unavailable
@@ -32,6 +35,12 @@ _OLDER = (
     "The database file is older than its redo log, for example because it was restored. Remove the log, the file whose "
     f"name ends in {ENDING}, to go on without the changes in it."
 )
+
+_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_MAX_END = 4096
+_BINDING_FILE = re.compile(rb"(/[^\0]+)-mj[0-9A-F]{9}\Z")
+"""The name of the file that binds the journals of several files. It begins with the name of the first of these files,
+and is near the end of each journal, whose last bytes are the magic number (https://sqlite.org/fileformat2.html#the_rollback_journal)."""
 
 Statement: TypeAlias = tuple[str, Sequence[Value]]
 
@@ -63,6 +72,8 @@ class RedoLog:
             Unavailable: the log cannot be opened.
         """
         sqlite.create_private(path)
+        self._path = path
+        self.require_recoverable()
         try:
             self._connection = cast(sqlite.Connection, apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE))
             self._connection.set_busy_timeout(BUSY_MS)
@@ -71,6 +82,23 @@ class RedoLog:
             self._connection.execute(_CREATE)
         except apsw.Error as error:
             sqlite.refuse(error, file=str(path))
+
+    def require_recoverable(self) -> None:
+        """Check that the file of others is there if a crash has left a transaction in both files, because SQLite
+        decides by the file beside it whether the log has committed.
+
+        Raises:
+            Unavailable: the file of others is missing.
+        """
+        try:
+            with self._path.with_name(f"{self._path.name}-journal").open("rb") as journal:
+                journal.seek(-min(_MAX_END, journal.seek(0, os.SEEK_END)), os.SEEK_END)
+                end = journal.read()
+        except OSError:
+            return
+        bound = _BINDING_FILE.search(end[:-16]) if end.endswith(_MAGIC) else None
+        if bound is not None and not Path(os.fsdecode(bound[1])).exists():
+            raise Unavailable(read_only.AWAY)
 
     def pending(self, connection: sqlite.Connection) -> Entry | None:
         """Return the entry that our own file does not contain, or None. The connection to our own file has a write

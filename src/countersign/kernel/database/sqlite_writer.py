@@ -420,6 +420,7 @@ class SqliteWriter:
         try:
             if self._outside is not None:
                 self._outside.require_recoverable()
+            self._log.require_recoverable()
             if redo_log.run_pending(self._connection, self._log):
                 self._connection.execute("BEGIN IMMEDIATE")
         except apsw.Error as error:
