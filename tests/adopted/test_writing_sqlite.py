@@ -27,6 +27,7 @@ from countersign.declare import (
     Text,
 )
 from countersign.declare.registry import Registry
+from countersign.kernel import clock
 from countersign.kernel.database import sqlite_outside_tables
 from countersign.kernel.database.sqlite_writer import SqliteWriter
 from countersign.kernel.errors import Refused, Unavailable
@@ -130,6 +131,19 @@ async def test_a_refused_file_refuses_no_write_of_our_own_tables(shop: Shop) -> 
     assert (_visits(shop), await _entries(shop)) == (7, 0)
 
 
+async def test_only_the_first_write_waits_for_a_file_that_stays_locked(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_outside_tables, "LOCK_WAIT_MS", 2_000)
+    other = _other(shop, "BEGIN; SELECT * FROM customer")
+    started_s = clock.monotonic_s()
+
+    assert {await _update_refused(shop, visits=8) for _ in range(4)} == {AWAY}
+    assert clock.monotonic_s() - started_s < 4
+    other.execute("COMMIT")
+    await _update(shop, visits=8)
+
+
 async def test_many_writes_at_a_time_are_all_whole(shop: Shop) -> None:
     people = [shop.inside.administrator() for _ in range(12)]
 
@@ -151,7 +165,8 @@ async def test_what_a_failed_commit_of_our_own_file_leaves_is_committed_by_the_n
 
     with monkeypatch.context() as patched:
         patched.setattr(SqliteWriter, "_committed", fail)
-        assert await _update_refused(shop, visits=8) == "the disk is gone"
+        refused = await _update_refused(shop, visits=8)
+    assert refused.endswith("Do not repeat it.")
     assert (_visits(shop), await _entries(shop)) == (8, 0)
 
     async with shop.inside.service.records.database.transaction() as transaction:

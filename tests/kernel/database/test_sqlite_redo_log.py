@@ -131,7 +131,7 @@ async def crash_before_our_commit(folder: Path, monkeypatch: pytest.MonkeyPatch)
         await write(database, 1)
         with monkeypatch.context() as patched:
             patched.setattr("countersign.kernel.database.sqlite_writer.SqliteWriter._committed", fail)
-            with pytest.raises(Unavailable, match="killed"):
+            with pytest.raises(Unavailable, match="Do not repeat it"):
                 await write(database, 100)
 
 

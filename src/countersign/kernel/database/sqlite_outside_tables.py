@@ -21,6 +21,10 @@ from countersign.kernel.database.port import Row, Value
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk_full, is_disk_full, is_volume_full
 
 LOCK_WAIT_MS = 2_000
+SHORT_LOCK_WAIT_MS = 50
+SHORT_WAITS_S = 5.0
+"""How long the waits for locks are short after one that was too long, because the writes of our own tables wait too."""
+
 STATEMENT_S = 10.0
 STEPS_BETWEEN_CHECKS = 5_000
 
@@ -95,6 +99,7 @@ class OutsideTables:
         self._changes = 0
         self._is_begun = False
         self._is_attached = False
+        self._short_waits_until_s = float("-inf")
 
     @property
     def has_changes(self) -> bool:
@@ -156,6 +161,7 @@ class OutsideTables:
         try:
             if not connection.in_transaction:
                 raise InvalidRequest(read_only.REFUSED)
+            self._set_lock_wait(connection)
             connection.execute(_EARLIER_ENTRIES)
             connection.execute(sqlite.numbered(_NEW_ENTRY), (number, statements))
             connection.execute(f"PRAGMA countersign_anchor.user_version = {number}")
@@ -239,6 +245,10 @@ class OutsideTables:
         connection.pragma("synchronous", "FULL")
         return connection
 
+    def _set_lock_wait(self, connection: sqlite.Connection) -> None:
+        is_short = clock.monotonic_s() < self._short_waits_until_s
+        connection.set_busy_timeout(min(LOCK_WAIT_MS, SHORT_LOCK_WAIT_MS) if is_short else LOCK_WAIT_MS)
+
     def _attach(self, connection: sqlite.Connection) -> None:
         """Attach the anchor and then the log: SQLite names the binding file in their journals in this order. The anchor
         is created with the rights of the file of others if it is missing.
@@ -287,6 +297,7 @@ class OutsideTables:
             self.close()
             raise Unavailable(IN_WAL)
         try:
+            self._set_lock_wait(connection)
             self._attach(connection)
             connection.execute("BEGIN IMMEDIATE")
             # The file cannot be switched to WAL mode while it is locked.
@@ -311,6 +322,8 @@ class OutsideTables:
         telemetry.logger("connected-database").warning(
             "the connected database refused a statement", sqlstate=state, error=type(error).__name__
         )
+        if isinstance(error, apsw.BusyError):
+            self._short_waits_until_s = clock.monotonic_s() + SHORT_WAITS_S
         if is_writing and isinstance(error, _PERMISSIONS):
             # The file is opened again, because the permissions may have changed by then.
             self.close()

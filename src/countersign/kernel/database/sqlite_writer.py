@@ -27,6 +27,10 @@ BUSY_POLL_S = 0.001
 DISK_CHECK_S = 1.0
 
 _DISK_FAILED = "The disk failed during a commit. Check it, then restart the service."
+_NOT_YET_COMPLETE = (
+    "The connected database has the change already, but our own database cannot be written. The rest of the change "
+    "follows when it can. Do not repeat it."
+)
 _TRANSACTION_ENDED = "The database ended the transaction, which was rolled back."
 
 
@@ -338,7 +342,11 @@ class SqliteWriter:
             failure = self._committed(self._connection)
             if failure is None and self._log is not None:
                 self._log.remove(number)
-            return failure
+            if failure is None:
+                return None
+            not_yet_complete = Unavailable(_NOT_YET_COMPLETE)
+            not_yet_complete.__cause__ = failure
+            return not_yet_complete
 
         # From the commit of the file of others on, the group is committed too, even if the caller is cancelled.
         committing = asyncio.get_running_loop().run_in_executor(
