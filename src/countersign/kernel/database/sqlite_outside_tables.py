@@ -67,6 +67,7 @@ write-ahead log."""
 _ATTACH = "ATTACH $1 AS countersign"
 _ANCHOR_ENDING = "-countersign"
 _ATTACH_ANCHOR = "ATTACH $1 AS countersign_anchor"
+_ERASE_EARLIER_ENTRIES = "PRAGMA countersign.secure_delete = ON"
 _EARLIER_ENTRIES = "DELETE FROM countersign.pending_commit"
 _NEW_ENTRY = "INSERT INTO countersign.pending_commit (number, statements) VALUES ($1, $2)"
 
@@ -276,6 +277,7 @@ class OutsideTables:
         try:
             connection.execute(sqlite.numbered(_ATTACH_ANCHOR), (str(path),))
             connection.execute(sqlite.numbered(_ATTACH), (str(self._log),))
+            connection.execute(_ERASE_EARLIER_ENTRIES)
         except apsw.Error:
             self.close()
             raise

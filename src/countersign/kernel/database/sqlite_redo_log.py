@@ -112,7 +112,10 @@ class RedoLog:
         if row is None:
             return None
         if row[0] <= contained:
+            # Do not wait on the event loop for the process that removes its entry at this moment.
+            self._connection.set_busy_timeout(0)
             self.remove(contained)
+            self._connection.set_busy_timeout(BUSY_MS)
             return None
         if row[0] != contained + 1:
             raise Unavailable(_OLDER)
