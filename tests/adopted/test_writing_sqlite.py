@@ -15,6 +15,7 @@ from countersign.declare import (
     Bool,
     Date,
     Decimal,
+    DeclarationError,
     LongText,
     Model,
     Module,
@@ -204,6 +205,15 @@ async def test_a_file_in_wal_mode_is_only_read(tmp_path: Path) -> None:
             assert "update" not in narrowed.view.models["customer"].commands
 
     assert [each["event"] for each in logs if "WAL mode" in each["event"]] == [sqlite_outside_tables.IN_WAL]
+
+
+async def test_a_file_in_utf_16_is_refused(tmp_path: Path) -> None:
+    run_sqlite(tmp_path / "utf_16.sqlite", f"PRAGMA encoding = 'UTF-16le'; {ODD}")
+    registry = Registry([base_models.MODULE, Module("odd", version="1.0.0", models=MODELS)])
+
+    with pytest.raises(DeclarationError, match="UTF-16"):
+        async with open_shop(f"sqlite:///{tmp_path / 'utf_16.sqlite'}", tmp_path, registry, is_shared=True):
+            pass
 
 
 async def test_a_file_that_is_switched_to_wal_mode_is_no_longer_written(shop: Shop) -> None:

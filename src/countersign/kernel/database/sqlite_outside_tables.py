@@ -33,10 +33,6 @@ IN_WAL: Final = (
     "it is only read. If your application allows that, stop Countersign, switch the file (PRAGMA journal_mode=DELETE), "
     "and start again."
 )
-NOT_UTF8: Final = (
-    "The SQLite file of the connected database is in UTF-16. SQLite does not commit it together with a file in UTF-8, "
-    "so it is only read."
-)
 NOT_WRITABLE: Final = (
     "The SQLite file of the connected database cannot be written: let the user of this process write the file and its "
     "folder."

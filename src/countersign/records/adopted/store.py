@@ -18,7 +18,7 @@ from countersign.kernel.database import port, read_only
 from countersign.kernel.database.open import SQLITE, open_existing
 from countersign.kernel.database.port import Dialect, Row
 from countersign.kernel.database.read_only import ExistingDatabase, TableChanged, TooSlow
-from countersign.kernel.database.sqlite_outside_tables import IN_WAL, NOT_UTF8, ConnectedFile, TextFunction
+from countersign.kernel.database.sqlite_outside_tables import IN_WAL, ConnectedFile, TextFunction
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.security.encryption import MemoryCipher, derive_key
 from countersign.records.access.people import folded
@@ -168,7 +168,8 @@ async def stores(
     if database.dialect == "sqlite":
         _require_utc(models)
         _require_no_session(registry)
-        is_shared = is_shared and not await _is_only_read(database)
+        await _require_utf8(database)
+        is_shared = is_shared and not await _is_wal(database)
 
     async def read_tables() -> dict[str, AdoptedTable | str]:
         types = await columns.types_of(database, relations)
@@ -187,13 +188,22 @@ async def stores(
     return dict.fromkeys(models, store)
 
 
-async def _is_only_read(database: ExistingDatabase) -> bool:
-    """Return whether a SQLite file is in WAL mode or not in UTF-8, and log that it is therefore only read."""
+async def _require_utf8(database: ExistingDatabase) -> None:
+    """Refuse a file whose texts have other bytes than the statements expect, and which SQLite does not commit together
+    with a file in UTF-8."""
+    if await database.scan("PRAGMA encoding") != [("UTF-8",)]:
+        raise DeclarationError(
+            "the SQLite file of the connected database is in UTF-16: make a copy in UTF-8 (sqlite3 old .dump | sqlite3 "
+            "new), and connect that"
+        )
+
+
+async def _is_wal(database: ExistingDatabase) -> bool:
+    """Return whether a SQLite file is in WAL mode, and log that it is therefore only read."""
     is_wal = await database.scan("PRAGMA journal_mode") == [("wal",)]
-    is_utf8 = await database.scan("PRAGMA encoding") == [("UTF-8",)]
-    if is_wal or not is_utf8:
-        telemetry.logger("connected-database").warning(IN_WAL if is_wal else NOT_UTF8)
-    return is_wal or not is_utf8
+    if is_wal:
+        telemetry.logger("connected-database").warning(IN_WAL)
+    return is_wal
 
 
 def _unwritable_reason(dialect: Dialect, model: Declared, unwritable: frozenset[str]) -> str | None:
