@@ -22,7 +22,7 @@ _RAISED = re.compile(r"RAISE (?:EXCEPTION|WARNING|NOTICE) ('(?:[^']|'\s+')*')")
 _CODE = re.compile(
     r"^\s*(?:class|SELECT|WITH|INSERT|UPDATE|DELETE|DECLARE|CREATE|ALTER|SET|GRANT|REVOKE|FROM|JOIN|WHEN|d\.dbid)\b"
     r"|\b(?:CASE|CAST|COLLATE|EXISTS|BETWEEN|typeof|isfinite|interval|pg_catalog|NOSUPERUSER|NO KEY|NOT LIKE)\b"
-    r"|\b(?:PRAGMA main|GLOB|strftime)\b"
+    r"|\b(?:PRAGMA (?:main|countersign\w*)|ATTACH|GLOB|strftime)\b"
     r"|\((?:SELECT|extract)\b|\blower\(|\[A-Z|\(\?|\\b|^[a-z]+(?:_[a-z]+)+$"
 )
 """SQL and regular expressions."""

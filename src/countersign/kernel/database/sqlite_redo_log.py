@@ -36,6 +36,11 @@ _OLDER = (
     f"name ends in {ENDING}, to go on without the changes in it."
 )
 
+_DAMAGED = (
+    f"The redo log beside the database file, whose name ends in {ENDING}, is damaged: the last change of the connected "
+    "file may have no audit entry. Check the disk, note the last changes of the connected file, and remove the log."
+)
+
 _MAGIC = bytes.fromhex("d9d505f920a163d7")
 _MAX_END = 4096
 _BINDING_FILE = re.compile(rb"(/[^\0]+)-mj[0-9A-F]{9}\Z")
@@ -119,7 +124,10 @@ class RedoLog:
             return None
         if row[0] != contained + 1:
             raise Unavailable(_OLDER)
-        return Entry(row[0], msgspec.msgpack.decode(row[1], type=list[tuple[str, list[Any]]]))
+        try:
+            return Entry(row[0], msgspec.msgpack.decode(row[1], type=list[tuple[str, list[Any]]]))
+        except msgspec.DecodeError:
+            raise Unavailable(_DAMAGED) from None
 
     def is_empty(self) -> bool:
         """Return whether the log has no entry.

@@ -404,36 +404,38 @@ class SqliteWriter:
         while True:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
-                break
             except apsw.BusyError as error:
                 if clock.monotonic_s() >= deadline_s:
                     sqlite.refuse(error, self._connection)
             except apsw.Error as error:
                 sqlite.refuse(error, self._connection)
+            else:
+                self._require_not_moved()
+                if not self._run_pending():
+                    break
             # Another process writes: wait and try again. SQLite's own busy handler sleeps up to 0.1 s at a time, and
             # would starve next to a busy writer.
             await asyncio.sleep(BUSY_POLL_S)
-        self._require_not_moved()
-        self._run_pending()
         self._statements.clear()
         self._ended_by = None
         self._group = group = CommitGroup(self._connection.total_changes())
         self._committer = asyncio.create_task(self._commit(group))
         return group
 
-    def _run_pending(self) -> None:
-        """Run the changes that another process has left in the redo log when it ended, before this transaction."""
+    def _run_pending(self) -> bool:
+        """Run the changes that another process has left in the redo log when it ended, before this transaction. Return
+        whether there were any. They have then been committed, and the transaction has ended."""
         if self._log is None:
-            return
+            return False
         try:
             if self._outside is not None:
                 self._outside.require_recoverable()
             self._log.require_recoverable()
-            if redo_log.run_pending(self._connection, self._log):
-                self._connection.execute("BEGIN IMMEDIATE")
+            return redo_log.run_pending(self._connection, self._log)
         except apsw.Error as error:
+            self._roll_back()
             sqlite.refuse(error, self._connection)
-        except Refused:
+        except BaseException:
             self._roll_back()
             raise
 
