@@ -164,8 +164,8 @@ def test_a_server_reads_each_recorded_change_once_and_audit_verify_counts_it(
     assert [(each["user_id"], each["fields"]) for each in entries] == [("role:postgres", "active")] * 3
     verified = command("audit", "verify", "--data", str(tmp_path / "data"), **settings)
     assert verified.stdout.splitlines()[-1] == (
-        "This covers what was done through Countersign. Other applications have written to 1 of 2 connected tables; "
-        "3 changes of theirs were recorded, others may not have been."
+        "This covers what was done through Countersign. 3 changes by other applications were recorded, in 1 of 2 "
+        "connected tables; there may be others."
     )
 
 

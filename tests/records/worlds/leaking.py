@@ -15,6 +15,7 @@ from countersign.records.commands import (
     dependents,
     preconditions,
     queries,
+    revisions,
     select,
     unmask_input,
     value_aliases,
@@ -144,7 +145,7 @@ def history_shows_that_something_happened(patch: pytest.MonkeyPatch) -> None:
 
 def revisions_count_hidden_changes(patch: pytest.MonkeyPatch) -> None:
     """The revision counts hidden changes."""
-    patch.setattr(select.RecordReader, "revision", lambda self, scope: f"{scope.alias}.revision")
+    patch.setattr(revisions, "visible_revision", lambda alias, model, visible_fields, bits: f"{alias}.revision")
 
 
 def the_audit_tells_everybody(patch: pytest.MonkeyPatch) -> None:

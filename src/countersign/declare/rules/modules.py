@@ -111,6 +111,7 @@ ENGINE_TABLES = frozenset(
         *("plan_step", "plan_value", "plan_key", "plan_approval", "plan_change", "plan_notice", "plan_letter"),
         *("webhook", "webhook_event", "webhook_delivery", "delivery_hold", "idempotency", "installation"),
         *("schema_migration", "agent_call", "recent_record"),
+        *("seen_place", "value_sweep", "connected_model", "watched_table"),
     }
 )
 """The names of the engine's own tables, which cannot be model names."""
