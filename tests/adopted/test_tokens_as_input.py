@@ -320,6 +320,56 @@ async def test_a_value_of_one_record_is_kept_if_another_record_has_lost_it(shop:
     assert entry["changes"]["email"][1] == "new@example.com"
 
 
+async def test_a_value_that_a_pending_plan_writes_later_is_kept(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+    answer = await scout.call("create", first_name=ada["first_name"], email=bob["email"])
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+    await _sweep(shop, 1)
+    await _sweep(shop, 40)
+
+    await _approve(scout, answer)
+    await _sweep(shop, 41)
+
+    assert _emails(shop)[3] == BOB
+    root = shop.inside.administrator()
+    created = (await shop.inside.value(root, "customer", "list"))[3]
+    (entry,) = await shop.inside.value(root, "customer", "history", id=created["id"])
+    assert entry["changes"]["email"] == [None, BOB]
+
+
+async def test_a_pending_plan_keeps_its_value_if_it_is_gone_twice(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+    answer = await scout.call("create", first_name=ada["first_name"], email=bob["email"])
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+    await _sweep(shop, 1)
+    await _sweep(shop, 40)
+    shop.change(f"UPDATE customer SET email = '{BOB}' WHERE customer_id = 2")
+    assert await scout.get(bob) == bob
+    await _sweep(shop, 41)
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+    await _sweep(shop, 42)
+    await _sweep(shop, 80)
+
+    await _approve(scout, answer)
+
+    assert _emails(shop)[3] == BOB
+
+
+async def test_a_value_is_erased_after_the_last_plan_with_it_is_decided(shop: Shop, scout: Scout) -> None:
+    ada, bob, _ = await scout.customers()
+    answer = await scout.call("create", first_name=ada["first_name"], email=bob["email"])
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+    await _sweep(shop, 1)
+    await _sweep(shop, 40)
+    assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES
+
+    person = shop.narrowed(scout.person)
+    await shop.inside.value(person, "plan", "reject", id=answer.json()["plan_id"], reason="no")
+    await _sweep(shop, 41)
+
+    assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES - 1
+
+
 class Contact(Model):
     """A person in a table of our own."""
 

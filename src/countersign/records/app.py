@@ -280,7 +280,7 @@ def assembled(
     sweep = None
     if adopted:
         days = records.settings.seen_value_days
-        sweep = ValueSweep(records.database, engine.vault, records.registry, adopted, days)
+        sweep = ValueSweep(records.database, records.registry, adopted, days)
     reader = watch.reader_of(engine)
     return RecordsService(records, engine, callers, dispatch, next(iter(suspensions), None), sweep, reader)
 

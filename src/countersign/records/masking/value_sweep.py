@@ -17,7 +17,6 @@ from countersign.kernel.database.read_only import TooSlow
 from countersign.kernel.errors import InvalidRequest
 from countersign.records.access.view import Caller, View
 from countersign.records.masking.seen_values import SeenValue
-from countersign.records.masking.vault import Vault
 
 BATCH_SIZE = 500
 """The number of records in one statement. SQLite refuses conditions of 1,000 keys with several columns."""
@@ -40,8 +39,10 @@ _PERSON = 'SELECT username, external_id, tenant FROM "user" WHERE id = $1'
 _MARK_GONE = "UPDATE pii_value SET gone_day = $2 WHERE id = $1 AND gone_day IS NULL"
 _MARK_FOUND = "UPDATE pii_value SET gone_day = NULL WHERE id = $1"
 _REMOVE = "DELETE FROM seen_place WHERE value_id = $1"
-_GONE = "SELECT id FROM pii_value WHERE gone_day <= $1 ORDER BY id LIMIT $2"
-_SETTLE = "UPDATE pii_value SET gone_day = NULL WHERE id = $1"
+# The one reference is that of the row in the connected database. Others are those of pending plans. Transactions lock
+# values in the order of their hashes.
+_GONE = "SELECT id FROM pii_value WHERE gone_day <= $1 AND refs <= 1 ORDER BY hash LIMIT $2"
+_ERASE = "DELETE FROM pii_value WHERE id = $1 AND refs <= 1"
 
 
 class ConnectedTexts(Protocol):
@@ -83,11 +84,10 @@ class ValueSweep:
     """Reads the places of values again, once a day for all processes."""
 
     def __init__(
-        self, database: Database, vault: Vault, registry: Registry, stores: Mapping[str, ConnectedTexts], days: int
+        self, database: Database, registry: Registry, stores: Mapping[str, ConnectedTexts], days: int
     ) -> None:
         """`days` is the number of days after which a value that is nowhere any more is erased."""
         self._database = database
-        self._vault = vault
         self._registry = registry
         self._stores = stores
         self._days = days
@@ -171,16 +171,16 @@ class ValueSweep:
         return Caller("person", user_id, row[0], "", View({}), external_id=row[1], tenant=row[2])
 
     async def _erase(self, last_day: int) -> None:
+        """Erase the values that have been gone since this day. A pending plan keeps its values until it is decided: the
+        sweep erases them on a later day, unless the plan has written them meanwhile."""
         while True:
             async with self._database.transaction() as transaction:
                 value_ids = [row[0] for row in await transaction.fetch(_GONE, last_day, MAX_ERASED)]
                 if not value_ids:
                     return
-                # A pending plan keeps its values until it is decided.
-                await self._vault.release(transaction, value_ids)
                 for value_id in value_ids:
-                    await transaction.run(_SETTLE, value_id)
-                    await transaction.run(_REMOVE, value_id)
+                    if await transaction.run(_ERASE, value_id):
+                        await transaction.run(_REMOVE, value_id)
 
 
 def _has_value(store: ConnectedTexts, place: _SeenRecord, text: str | None, *, is_linked: bool) -> bool:
