@@ -1,6 +1,6 @@
 """Agents write values of connected tables that they see as placeholder tokens. A person approves each change."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,15 +9,18 @@ import httpx
 import psycopg
 import pytest
 
-from countersign.declare import Model, Module, Text
+from countersign.declare import Declared, Model, Module, Text
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
+from countersign.kernel.database import read_only
 from countersign.kernel.database.port import Transaction
 from countersign.records import base_models
 from countersign.records.access import agent_tokens
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller
+from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
+from countersign.records.masking import value_sweep
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
 from tests.adopted.writable import writable_registry
 from tests.servers.postgres import Cluster
@@ -366,6 +369,45 @@ async def test_a_value_is_erased_after_the_last_plan_with_it_is_decided(shop: Sh
     person = shop.narrowed(scout.person)
     await shop.inside.value(person, "plan", "reject", id=answer.json()["plan_id"], reason="no")
     await _sweep(shop, 41)
+
+    assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES - 1
+
+
+def _keep_busy(monkeypatch: pytest.MonkeyPatch, *, field: str, times: int) -> None:
+    """Refuse the first reads of a field, because too many statements are running."""
+    read, left = AdoptedStore.texts, [times]
+
+    async def texts(
+        store: AdoptedStore, person: Caller, model: Declared, name: str, record_ids: Sequence[str]
+    ) -> Mapping[str, str | None]:
+        if name == field and left[0]:
+            left[0] -= 1
+            raise read_only.Busy(read_only.BUSY)
+        return await read(store, person, model, name, record_ids)
+
+    monkeypatch.setattr(AdoptedStore, "texts", texts)
+    monkeypatch.setattr(value_sweep, "BUSY_PAUSE_S", 0.0)
+
+
+async def test_the_sweep_waits_for_a_busy_database(shop: Shop, scout: Scout, monkeypatch: pytest.MonkeyPatch) -> None:
+    await scout.customers()
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+    _keep_busy(monkeypatch, field="email", times=value_sweep.BUSY_TRIES - 1)
+
+    await _sweep(shop, 1)
+
+    assert await shop.inside.rows("SELECT label FROM pii_value WHERE gone_day IS NOT NULL") == [("EMAIL",)]
+
+
+async def test_values_are_erased_even_if_the_database_stays_busy_for_others(
+    shop: Shop, scout: Scout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scout.customers()
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+    await _sweep(shop, 1)
+    _keep_busy(monkeypatch, field="first_name", times=1_000)
+
+    await _sweep(shop, 40)
 
     assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES - 1
 

@@ -13,7 +13,7 @@ from countersign.declare import Declared
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database
-from countersign.kernel.database.read_only import TooSlow
+from countersign.kernel.database.read_only import Busy, TooSlow
 from countersign.kernel.errors import InvalidRequest
 from countersign.records.access.view import Caller, View
 from countersign.records.masking.seen_values import SeenValue
@@ -21,6 +21,9 @@ from countersign.records.masking.seen_values import SeenValue
 BATCH_SIZE = 500
 """The number of records in one statement. SQLite refuses conditions of 1,000 keys with several columns."""
 PAUSE_S = 0.1
+BUSY_TRIES = 5
+"""The number of times that a read is tried while too many statements are running."""
+BUSY_PAUSE_S = 5.0
 MAX_ERASED = 500
 """The number of values that one transaction erases."""
 
@@ -194,11 +197,16 @@ async def _texts(
     store: ConnectedTexts, person: Caller, model: Declared, name: str, places: Sequence[_SeenRecord]
 ) -> dict[str, str] | None:
     """Map the records of the places to the text of a field, or return None if a policy does not understand a value of
-    the person, or the read takes too long. Other places can still be read."""
-    try:
-        return await store.texts(person, model, name, list({place.record_id for place in places}))
-    except (InvalidRequest, TooSlow):
-        return None
+    the person, the read takes too long, or the database stays busy. Other places can still be read."""
+    for tries_left in reversed(range(BUSY_TRIES)):
+        try:
+            return await store.texts(person, model, name, list({place.record_id for place in places}))
+        except Busy:
+            if tries_left:
+                await asyncio.sleep(BUSY_PAUSE_S)
+        except (InvalidRequest, TooSlow):
+            break
+    return None
 
 
 def _changes(
