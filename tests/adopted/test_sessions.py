@@ -321,3 +321,37 @@ async def test_a_value_of_a_person_that_a_policy_refuses_does_not_stop_the_erasu
     await sweep.run(1)
 
     assert await inside.rows("SELECT id FROM pii_value WHERE gone_day IS NOT NULL") == []
+
+
+async def _mia_by_a_member(shop: Shop) -> Caller:
+    """Let a person of the first tenant create a customer, and return the person."""
+    person = await shop.inside.member()
+    root = shop.inside.administrator()
+    await shop.inside.value(root, "user", "update", id=person.user_id, tenant="1", external_id="a")
+    north = replace(person, tenant="1", external_id="a")
+    await shop.inside.value(north, "customer", "create", first_name="Mia")
+    return north
+
+
+async def _gone_labels(shop: Shop) -> list[tuple[str]]:
+    assert shop.inside.service.value_sweep is not None
+    await shop.inside.service.value_sweep.run(1)
+    return await shop.inside.rows("SELECT label FROM pii_value WHERE gone_day IS NOT NULL")
+
+
+@pytest.mark.parametrize("shop", ["own tables in the same database"], indirect=True)
+async def test_values_are_kept_if_the_person_who_wrote_them_moves_to_another_tenant(shop: Shop) -> None:
+    north = await _mia_by_a_member(shop)
+
+    await shop.inside.value(shop.inside.administrator(), "user", "update", id=north.user_id, tenant="2")
+
+    assert await _gone_labels(shop) == []
+
+
+@pytest.mark.parametrize("shop", ["own tables in the same database"], indirect=True)
+async def test_a_value_that_a_visible_record_no_longer_has_is_gone(shop: Shop) -> None:
+    await _mia_by_a_member(shop)
+
+    shop.change("UPDATE customer SET first_name = 'Zed' WHERE first_name = 'Mia'")
+
+    assert await _gone_labels(shop) == [("PERSON",)]

@@ -72,9 +72,10 @@ def _batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
     return (list(rows[start : start + port.MAX_ROWS]) for start in range(0, len(rows), port.MAX_ROWS))
 
 
-def _texts(reader: AdoptedReader, rows: Sequence[Row]) -> dict[str, str]:
-    """Map the ids of records to the text of the only field of the reader's view. Empty texts are left out."""
-    return {row[0]: str(row[2]) for row in reader.decoded(rows, 0) if row[0] is not None and row[2] is not None}
+def _texts(reader: AdoptedReader, rows: Sequence[Row]) -> dict[str, str | None]:
+    """Map the ids of records to the text of the only field of the reader's view."""
+    decoded = reader.decoded(rows, 0)
+    return {row[0]: None if row[2] is None else str(row[2]) for row in decoded if row[0] is not None}
 
 
 def _seen_by(caller: Caller) -> SeenBy | None:
@@ -390,7 +391,9 @@ class AdoptedStore:
         """Return whether the person has all values that the policies of the database need."""
         return self._sessions.has_values(person)
 
-    async def texts(self, person: Caller, model: Declared, name: str, record_ids: Sequence[str]) -> dict[str, str]:
+    async def texts(
+        self, person: Caller, model: Declared, name: str, record_ids: Sequence[str]
+    ) -> dict[str, str | None]:
         """Map those of the records that exist to the text of a field as readers see it. No grants apply, and policies
         of the database apply as for the person.
 

@@ -2,7 +2,8 @@
 
 Other applications delete and change rows without telling us. Once a day, the places in which values were last seen are
 read again. A value that has been nowhere for some days is erased: its token no longer resolves, and its encrypted
-copies in the audit, the history and plans become unreadable. A value that comes back meanwhile is kept.
+copies in the audit, the history and plans become unreadable. A value that comes back meanwhile is kept. If policies of
+the database read the session of a person, a record that the person does not see may still exist. Its values are kept.
 """
 
 import asyncio
@@ -59,7 +60,9 @@ class ConnectedTexts(Protocol):
         """Return whether the person has all values that the policies of the database need."""
         ...
 
-    async def texts(self, person: Caller, model: Declared, name: str, record_ids: Sequence[str]) -> dict[str, str]:
+    async def texts(
+        self, person: Caller, model: Declared, name: str, record_ids: Sequence[str]
+    ) -> Mapping[str, str | None]:
         """Map those of the records that the person's session shows to the text of a field."""
         ...
 
@@ -159,11 +162,13 @@ class ValueSweep:
             # What the records have cannot be known now.
             return ()
         texts = await _texts(store, person, declared, field, places)
+        if texts is None:
+            return ()
+        # Policies may hide a record that still exists, for example since the person has moved to another tenant.
+        known = [place for place in places if place.record_id in texts] if self._registry.session else places
         is_linked = declared.fields[field].linked
         return [
-            place
-            for place in places
-            if texts is not None and not _has_value(store, place, texts.get(place.record_id), is_linked=is_linked)
+            place for place in known if not _has_value(store, place, texts.get(place.record_id), is_linked=is_linked)
         ]
 
     async def _person(self, user_id: str) -> Caller:
@@ -195,7 +200,7 @@ def _has_value(store: ConnectedTexts, place: _SeenRecord, text: str | None, *, i
 
 async def _texts(
     store: ConnectedTexts, person: Caller, model: Declared, name: str, places: Sequence[_SeenRecord]
-) -> dict[str, str] | None:
+) -> Mapping[str, str | None] | None:
     """Map the records of the places to the text of a field, or return None if a policy does not understand a value of
     the person, the read takes too long, or the database stays busy. Other places can still be read."""
     for tries_left in reversed(range(BUSY_TRIES)):
