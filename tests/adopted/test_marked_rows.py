@@ -214,3 +214,25 @@ async def test_a_column_that_cannot_mark_rows_hides_the_model(
 
         assert isinstance(store, AdoptedStore)
         assert "the column gone is no time, day or boolean: take deleted out" in store.suspensions.reasons["customer"]
+
+
+async def test_a_new_row_is_not_marked_if_the_column_must_have_a_value(
+    postgres_cluster: Cluster, postgres_url: str, tmp_path: Path
+) -> None:
+    url = make_postgres(postgres_cluster, postgres_url)
+    name = postgres_url.rpartition("/")[2]
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(b"ALTER TABLE customer ADD is_deleted boolean NOT NULL DEFAULT false")
+        connection.execute(b"ALTER TABLE customer ALTER is_deleted DROP DEFAULT")
+        connection.execute(b"SELECT setval('customer_customer_id_seq', 3)")
+        connection.execute(f"GRANT CREATE ON DATABASE {name} TO reader_{name}".encode())
+        connection.execute(f"GRANT SELECT ON customer TO reader_{name}".encode())
+        connection.execute(f"GRANT INSERT (first_name, is_deleted) ON customer TO reader_{name}".encode())
+        connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO reader_{name}".encode())
+    async with open_shop(url, tmp_path, _registry("is_deleted", is_written=True), is_shared=True) as shop:
+        root = shop.inside.administrator()
+
+        await shop.inside.value(root, "customer", "create", first_name="Mia")
+
+        assert _rows(shop, "SELECT is_deleted FROM customer WHERE first_name = 'Mia'") == [(False,)]
+        assert len(await shop.inside.value(root, "customer", "list")) == 4

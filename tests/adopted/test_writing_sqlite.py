@@ -489,3 +489,26 @@ async def test_a_row_is_marked_as_other_rows_are(tmp_path: Path, column: str, va
         query = f"SELECT gone GLOB '{glob}', version FROM marked WHERE id = 1"
         assert shop.rows(query) == [(1, 2)]
         assert await shop.inside.rows("SELECT command FROM audit_entry WHERE model = 'marked'") == [("marked.delete",)]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("BOOLEAN NOT NULL", 0),
+        ("BOOLEAN NOT NULL DEFAULT FALSE", 0),
+        ("BOOLEAN", None),
+        ("BOOLEAN NOT NULL AS (name IS NULL) STORED", 0),
+    ],
+)
+async def test_a_new_row_is_not_marked(tmp_path: Path, column: str, value: int | None) -> None:
+    counted = "version INTEGER NOT NULL DEFAULT 1"
+    table = f"CREATE TABLE marked (id INTEGER PRIMARY KEY, name TEXT, gone {column}, {counted})"
+    run_sqlite(tmp_path / "theirs.sqlite", table)
+    registry = Registry([base_models.MODULE, Module("marked", version="1.0.0", models=(Marked,))])
+    async with open_shop(f"sqlite:///{tmp_path / 'theirs.sqlite'}", tmp_path, registry, is_shared=True) as shop:
+        root = shop.inside.administrator()
+
+        created = await shop.inside.value(root, "marked", "create", name="a")
+
+        assert [each["id"] for each in await shop.inside.value(root, "marked", "list")] == [created["id"]]
+        assert shop.rows("SELECT gone FROM marked") == [(value,)]

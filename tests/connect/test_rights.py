@@ -235,6 +235,15 @@ def test_a_table_whose_deleted_rows_are_marked_needs_no_right_to_delete() -> Non
     assert rights.writable_columns(models) == {("public", "plant"): ("deleted_at", "title")}
 
 
+def test_a_new_row_may_have_a_value_in_the_column_that_marks_deleted_rows() -> None:
+    table = Table("public.plant", key="id", writable=True, deleted="is_deleted")
+    models = registry(model("Plant", {"title": Text()}, table=table)).models.values()
+
+    granted_text = rights.grants(models, "reader", "plants.py")
+
+    assert 'GRANT INSERT ("title", "is_deleted"), UPDATE ("title") ON TABLE' in granted_text
+
+
 def excess_of_models(url: str, models: Mapping[str, Declared]) -> rights.Excess:
     """Return what the role of the address has beyond the models."""
 

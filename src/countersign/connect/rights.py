@@ -371,7 +371,7 @@ def named_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...
 
 def writable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...]]:
     """Map the PostgreSQL tables that people write to the columns of their fields, and to those that count versions or
-    mark deleted rows."""
+    that a deletion marks."""
     found: dict[RelationId, dict[str, None]] = {}
     for model in models:
         if model.table is not None and model.table.writable:
@@ -380,6 +380,18 @@ def writable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, 
             columns.update(dict.fromkeys(model.table.deleted_columns if model.table.deletes else ()))
             columns.update(dict.fromkeys(name for each in model.fields.values() for name in each.table_columns))
     return {relation: tuple(columns) for relation, columns in found.items()}
+
+
+def insertable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...]]:
+    """Map the PostgreSQL tables that people write to the columns of new rows: those that people write, and the one that
+    marks deleted rows, which may need a value."""
+    listed = list(models)
+    found = writable_columns(listed)
+    for each in listed:
+        if each.table is not None and each.table.writable:
+            relation = relation_id(each.table.relation)
+            found[relation] = tuple(dict.fromkeys((*found[relation], *each.table.deleted_columns)))
+    return found
 
 
 def deletable_tables(models: Iterable[Declared]) -> list[RelationId]:
@@ -395,8 +407,8 @@ def grants(models: Iterable[Declared], role: str, source: str) -> str:
     The statements can be run again after a change of a module text. They contain no password.
     """
     listed = list(models)
-    writable, deletable = writable_columns(listed), deletable_tables(listed)
-    return "\n".join(_lines(named_columns(listed), writable, deletable, role, printable(source)))
+    insertable, writable, deletable = insertable_columns(listed), writable_columns(listed), deletable_tables(listed)
+    return "\n".join(_lines(named_columns(listed), insertable, writable, deletable, role, printable(source)))
 
 
 def is_role_name(name: str) -> bool:
@@ -410,6 +422,7 @@ def is_role_name(name: str) -> bool:
 
 def _lines(
     columns: Mapping[RelationId, tuple[str, ...]],
+    insertable: Mapping[RelationId, tuple[str, ...]],
     writable: Mapping[RelationId, tuple[str, ...]],
     deletable: Iterable[RelationId],
     role: str,
@@ -439,7 +452,8 @@ def _lines(
     for (schema, table), names in sorted(writable.items()):
         place, listed = f"{identifier(schema)}.{identifier(table)}", ", ".join(map(identifier, names))
         if listed:
-            statements.append(f"GRANT INSERT ({listed}), UPDATE ({listed}) ON TABLE {place} TO {name}")
+            inserted = ", ".join(map(identifier, insertable[schema, table]))
+            statements.append(f"GRANT INSERT ({inserted}), UPDATE ({listed}) ON TABLE {place} TO {name}")
         regclass = literal(f"{quoted(schema)}.{quoted(table)}")
         statements.append(_GRANT_SEQUENCES.format(table=regclass, name=role_literal))
     statements += [

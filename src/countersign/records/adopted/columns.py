@@ -3,6 +3,7 @@
 A statement on an existing table is built from the expressions here. All names are quoted, and tables are qualified.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -25,7 +26,8 @@ from countersign.records.masking.record_ids import Key, KeyKind
 _POSTGRES_COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, tn.nspname, t.typname, t.typtype = 'e',
     CASE WHEN t.typname = 'numeric' AND t.modifier >= 4 THEN (((t.modifier - 4) & 2047) # 1024) - 1024 END,
-    has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+    has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT'),
+    a.attnotnull AND NOT a.atthasdef
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -52,7 +54,8 @@ _SQLITE_COLUMNS = """
 SELECT name, type, pk = 1 AND upper(type) = 'INTEGER'
     AND (SELECT count(*) FROM pragma_table_xinfo($1) WHERE pk > 0) = 1
     AND NOT EXISTS (SELECT 1 FROM pragma_table_list($1) WHERE wr)
-    AND NOT EXISTS (SELECT 1 FROM pragma_index_list($1) WHERE origin = 'pk')
+    AND NOT EXISTS (SELECT 1 FROM pragma_index_list($1) WHERE origin = 'pk'),
+    "notnull" AND dflt_value IS NULL AND hidden = 0
 FROM pragma_table_xinfo($1)
 """
 # Rows of foreign tables do not commit with ours, and a trigger of a view may return a row that it has not written.
@@ -125,13 +128,15 @@ UNION SELECT t.name FROM pragma_table_info($1) AS t WHERE t.pk = 1
 class ColumnType:
     """The type of a column: its schema and name in PostgreSQL, or the declared type in SQLite. `is_row_number` is true
     for the INTEGER PRIMARY KEY of SQLite, which alone contains nothing but integers. It is false for INTEGER PRIMARY
-    KEY DESC, which has an index. `scale` is the number of decimals of a `numeric` of PostgreSQL, if it is limited."""
+    KEY DESC, which has an index. `scale` is the number of decimals of a `numeric` of PostgreSQL, if it is limited.
+    `is_required` says that each new row needs a value in the column, because it has no default."""
 
     schema: str
     name: str
     is_row_number: bool = False
     is_enum: bool = False
     scale: int | None = None
+    is_required: bool = dataclasses.field(default=False, compare=False)
 
     @property
     def key_kind(self) -> KeyKind:
@@ -158,7 +163,10 @@ async def types_of(database: ExistingDatabase, relations: frozenset[str]) -> dic
 
 async def _sqlite_types(database: ExistingDatabase, table: str) -> dict[str, ColumnType]:
     rows = await database.scan(_SQLITE_COLUMNS, table)
-    return {name: ColumnType("", declared, bool(is_row_number)) for name, declared, is_row_number in rows}
+    return {
+        name: ColumnType("", declared, bool(is_row_number), is_required=bool(is_required))
+        for name, declared, is_row_number, is_required in rows
+    }
 
 
 async def _postgres_types(database: ExistingDatabase, relations: frozenset[str]) -> dict[str, dict[str, ColumnType]]:
@@ -166,9 +174,11 @@ async def _postgres_types(database: ExistingDatabase, relations: frozenset[str])
     listed = msgspec.json.encode([{"s": each[0], "t": each[1]} for each in names]).decode()
     rows = await database.scan(_POSTGRES_COLUMNS, listed)
     types: dict[str, dict[str, ColumnType]] = {each: {} for each in relations}
-    for schema, table, column, type_schema, type_name, is_enum, scale, is_readable in rows:
+    for schema, table, column, type_schema, type_name, is_enum, scale, is_readable, is_required in rows:
         if is_readable:
-            types[names[schema, table]][column] = ColumnType(type_schema, type_name, is_enum=is_enum, scale=scale)
+            types[names[schema, table]][column] = ColumnType(
+                type_schema, type_name, is_enum=is_enum, scale=scale, is_required=is_required
+            )
     return types
 
 
@@ -375,6 +385,16 @@ def deletion_mark(dialect: Dialect, type_: ColumnType, other: str) -> str:
     if dialect == "sqlite":
         return sqlite_values.deletion_mark(type_.name, other)
     return _DELETION_MARKS[type_.name]
+
+
+def live_mark(dialect: Dialect, type_: ColumnType) -> str | None:
+    """Return the expression for the value with which a new row is not marked as deleted. Return None if the column may
+    be empty or has a default, or if no such value exists, as in a column of times that must not be empty."""
+    if not type_.is_required:
+        return None
+    if dialect == "sqlite":
+        return "0"
+    return "false" if type_.name == "bool" else None
 
 
 def is_date(type_: ColumnType) -> bool:

@@ -149,6 +149,7 @@ class AdoptedWriter:
         record_writer.require_in_range(run, model, values)
         reader, parameters = self._reader(model), Parameters()
         settings = self._settings(model, values, parameters, None) | dict.fromkeys(_version_columns(model), "1")
+        settings |= self._live_marks(model)
         names = ", ".join(quoted(name) for name in settings)
         inserted = f"({names}) VALUES ({', '.join(settings.values())})" if settings else "DEFAULT VALUES"
         text = f"INSERT INTO {self._tables.table(model.name).name} AS t {inserted}"
@@ -205,6 +206,12 @@ class AdoptedWriter:
         deleted = await self._written(run, reader, text, parameters, record)
         await self._record_audit(run, command, model, record.id, deleted.values, {})
         await self._erase_values(run, model, record.id)
+
+    def _live_marks(self, model: Declared) -> dict[str, str]:
+        """Map the column that marks deleted rows to the value of a new row, if the database has none for it."""
+        column = _deleted_column(model)
+        mark = columns.live_mark(self._tables.dialect, self._tables.table(model.name).types[column]) if column else None
+        return {} if mark is None else {column: mark}
 
     async def _mark_deleted(self, run: Run, model: Declared, record: StoredRecord) -> None:
         reader, parameters = self._reader(model), Parameters()
