@@ -373,6 +373,26 @@ async def test_a_value_is_erased_after_the_last_plan_with_it_is_decided(shop: Sh
     assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES - 1
 
 
+@pytest.mark.parametrize("statement", ["UPDATE token_domain SET closed_at = 1", 'DELETE FROM "user"'])
+async def test_what_an_agent_saw_is_removed_when_its_token_domain_ends(
+    shop: Shop, scout: Scout, statement: str
+) -> None:
+    ada, *_ = await scout.customers()
+    await shop.inside.value(shop.inside.administrator(), "customer", "update", id=ada["id"], first_name="Mia")
+    async with shop.inside.service.records.database.transaction() as transaction:
+        await transaction.run(statement)
+
+    await _sweep(shop, 1)
+    places = await shop.inside.rows("SELECT domain_id, record_id FROM seen_place")
+    await _sweep(shop, 40)
+
+    assert set(places) == {(ada["id"], ada["id"])}
+    (entry,) = await shop.inside.value(shop.inside.administrator(), "customer", "history", id=ada["id"])
+    assert entry["changes"]["first_name"][1] == "Mia"
+    # The name of the person, the new name, and the e-mail address and the note of the record.
+    assert len(await shop.inside.rows("SELECT label FROM pii_value")) == 4
+
+
 def _keep_busy(monkeypatch: pytest.MonkeyPatch, *, field: str, times: int) -> None:
     """Refuse the first reads of a field, because too many statements are running."""
     read, left = AdoptedStore.texts, [times]

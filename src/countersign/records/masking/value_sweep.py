@@ -32,7 +32,13 @@ _BEGIN = "INSERT INTO value_sweep (day) VALUES ($1) ON CONFLICT DO NOTHING"
 _FORGET = "DELETE FROM value_sweep WHERE day < $1"
 _GIVE_BACK = "DELETE FROM value_sweep WHERE day = $1"
 _PLACES = """
-SELECT p.value_id, p.domain_id, p.model, p.field, p.record_id, p.user_id, v.label, v.hash, v.gone_day
+SELECT p.value_id, p.domain_id, p.model, p.field, p.record_id, p.user_id, v.label, v.hash, v.gone_day,
+    p.domain_id = p.record_id OR EXISTS (
+        SELECT 1
+        FROM token_domain AS d
+        JOIN "user" AS u ON u.id = d.user_id
+        WHERE d.id = p.domain_id AND d.closed_at IS NULL
+    )
 FROM seen_place AS p
 LEFT JOIN pii_value AS v ON v.id = p.value_id
 WHERE (p.value_id, p.domain_id, p.model, p.field) > ($1, $2, $3, $4)
@@ -43,6 +49,7 @@ _PERSON = 'SELECT username, external_id, tenant FROM "user" WHERE id = $1'
 _MARK_GONE = "UPDATE pii_value SET gone_day = $2 WHERE id = $1 AND gone_day IS NULL"
 _MARK_FOUND = "UPDATE pii_value SET gone_day = NULL WHERE id = $1"
 _REMOVE = "DELETE FROM seen_place WHERE value_id = $1"
+_REMOVE_PLACE = "DELETE FROM seen_place WHERE value_id = $1 AND domain_id = $2 AND model = $3 AND field = $4"
 # The one reference is that of the row in the connected database. Others are those of pending plans. Transactions lock
 # values in the order of their hashes.
 _GONE = "SELECT id FROM pii_value WHERE gone_day <= $1 AND refs <= 1 ORDER BY hash LIMIT $2"
@@ -73,7 +80,8 @@ class ConnectedTexts(Protocol):
 
 class _SeenRecord(NamedTuple):
     """A row of `seen_place`, with the label and the hash of its value, and the day since which it is gone. They are
-    None if the value was erased."""
+    None if the value was erased. `is_in_use` is false if the token domain is closed, or its person was deleted. The
+    rows for audit entries stay in use, also if the person who wrote them was deleted."""
 
     value_id: int
     domain_id: str
@@ -84,6 +92,7 @@ class _SeenRecord(NamedTuple):
     label: str | None
     hash: bytes | None
     gone_day: int | None
+    is_in_use: bool
 
 
 class ValueSweep:
@@ -132,23 +141,23 @@ class ValueSweep:
         await self._erase(today - self._days)
 
     async def _mark(self, places: Sequence[_SeenRecord], found_ids: Set[int], today: int) -> None:
-        """Note since when the values are gone. The places stay, because a value may come back."""
+        """Note since when the values are gone. The places that are in use stay, because a value may come back."""
         changes = list(_changes(places, found_ids, today))
         if changes:
             async with self._database.transaction() as transaction:
-                for statement, *values in changes:
+                for statement, values in changes:
                     await transaction.run(statement, *values)
 
     async def _gone(self, places: Sequence[_SeenRecord]) -> list[_SeenRecord]:
-        """Return the places whose record no longer has the value."""
+        """Return the places whose record no longer has the value, and those that are no longer in use."""
         groups: dict[tuple[str, str, str], list[_SeenRecord]] = {}
+        gone = [place for place in places if not place.is_in_use]
         for place in places:
-            groups.setdefault((place.user_id, place.model, place.field), []).append(place)
-        return [
-            place
-            for (user_id, model, field), group in groups.items()
-            for place in await self._gone_of_field(user_id, model, field, group)
-        ]
+            if place.is_in_use:
+                groups.setdefault((place.user_id, place.model, place.field), []).append(place)
+        for (user_id, model, field), group in groups.items():
+            gone += await self._gone_of_field(user_id, model, field, group)
+        return gone
 
     async def _gone_of_field(
         self, user_id: str, model: str, field: str, places: Sequence[_SeenRecord]
@@ -216,13 +225,16 @@ async def _texts(
 
 def _changes(
     places: Sequence[_SeenRecord], found_ids: Set[int], today: int
-) -> Iterator[tuple[str, int] | tuple[str, int, int]]:
-    """Yield the statements that note since when the values of the places are gone, and remove places of erased
-    values."""
+) -> Iterator[tuple[str, Sequence[int | str]]]:
+    """Yield the statements that note since when the values of the places are gone, and remove places of erased values
+    and those that are no longer in use."""
+    for place in places:
+        if not place.is_in_use:
+            yield _REMOVE_PLACE, place[:4]
     for place in {each.value_id: each for each in places}.values():
         if place.hash is None:
-            yield _REMOVE, place.value_id
+            yield _REMOVE, (place.value_id,)
         elif place.value_id in found_ids and place.gone_day is not None:
-            yield _MARK_FOUND, place.value_id
+            yield _MARK_FOUND, (place.value_id,)
         elif place.value_id not in found_ids and place.gone_day is None:
-            yield _MARK_GONE, place.value_id, today
+            yield _MARK_GONE, (place.value_id, today)
