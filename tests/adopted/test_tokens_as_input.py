@@ -309,6 +309,19 @@ async def test_a_value_that_comes_back_is_kept_even_if_it_is_not_read_meanwhile(
     assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES
 
 
+async def test_a_value_that_is_read_again_is_not_erased_by_a_sweep_that_has_read_its_record_before(
+    shop: Shop, scout: Scout
+) -> None:
+    _, bob, _ = await scout.customers()
+    shop.change("UPDATE customer SET email = NULL WHERE customer_id = 2")
+    await _sweep(shop, 1)
+    shop.change(f"UPDATE customer SET email = '{BOB}' WHERE customer_id = 2")
+
+    assert await scout.get(bob) == bob
+
+    assert await shop.inside.rows("SELECT label FROM pii_value WHERE gone_day IS NOT NULL") == []
+
+
 async def test_a_value_of_one_record_is_kept_if_another_record_has_lost_it(shop: Shop) -> None:
     root = shop.inside.administrator()
     ada, bob, _ = await shop.inside.value(root, "customer", "list")

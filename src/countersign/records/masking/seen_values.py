@@ -30,7 +30,7 @@ _LOOKUP_SIZE: Mapping[Dialect, int] = {"postgres": 20_000, "sqlite": 1_000}
 """The number of values in one lookup. SQLite runs it on the event loop."""
 
 _FOUND = """
-SELECT v.hash, v.id, p.field, p.record_id
+SELECT v.hash, v.id, v.gone_day, p.field, p.record_id
 FROM pii_value AS v
 LEFT JOIN seen_place AS p ON p.value_id = v.id AND p.domain_id = $3 AND p.model = $4
 WHERE v.hash {is_listed}
@@ -70,6 +70,10 @@ FROM jsonb_array_elements($1::text::jsonb) AS entry
 INSERT INTO seen_place (value_id, field, record_id, domain_id, model, user_id) VALUES ($1, $2, $3, $4, $5, $6)
 {_REPLACE}""",
 }
+
+
+# A value that was gone is back. The sweep may have read its earlier places today, and must not erase it.
+_KEEP = "UPDATE pii_value SET gone_day = NULL WHERE id = $1"
 
 
 class SeenValue(NamedTuple):
@@ -121,10 +125,12 @@ class OwnTables(Protocol):
 
 
 class _VaultEntries(NamedTuple):
-    """The ids of hashes, and the records in which the reader last saw their values, by value id and field."""
+    """The ids of hashes, the records in which the reader last saw their values, by value id and field, and the hashes
+    of values that the sweep has not found in any record."""
 
     ids: dict[bytes, int]
     places: dict[tuple[int, str], str]
+    gone: set[bytes]
 
 
 _ValuesByField = dict[tuple[bytes, str], SeenValue]
@@ -217,15 +223,18 @@ class SeenValues:
         stored = await _find(tables.reader, tables.dialect, list(labels), seen_by, model)
         missing = [value_hash for value_hash in labels if value_hash not in stored.ids]
         places = [] if seen_by is None else _new_places(found, stored, replaces=replaces)
-        if not missing and not places:
+        gone = [] if seen_by is None else sorted(stored.gone)
+        if not missing and not places and not gone:
             return stored.ids
         async with tables.writing() as writer:
             if missing:
                 # Write the rows in this order, so that two transactions never wait for each other.
                 added = {value_hash: labels[value_hash] for value_hash in sorted(missing)}
                 stored.ids.update(await _add_all(writer, added))
-            if seen_by is not None:
+            if seen_by is not None and places:
                 await _add_places(writer, _new_places(found, stored, replaces=replaces), seen_by)
+            if gone:
+                await writer.transaction.run_many(_KEEP, [(stored.ids[value_hash],) for value_hash in gone])
         return stored.ids
 
 
@@ -301,15 +310,17 @@ async def _insert(
 async def _find(
     reader: Reader, dialect: Dialect, hashes: Sequence[bytes], seen_by: SeenBy | None, model: str
 ) -> _VaultEntries:
-    stored = _VaultEntries({}, {})
+    stored = _VaultEntries({}, {}, set())
     for batch in _batches(hashes, _LOOKUP_SIZE[dialect]):
         if stored.ids:
             # Let other requests run.
             await asyncio.sleep(0)
         domain_id = None if seen_by is None else seen_by.domain_id
         rows = await reader.fetch(_FIND[dialect], b"".join(batch), len(batch), domain_id, model)
-        for value_hash, value_id, field, record_id in rows:
+        for value_hash, value_id, gone_day, field, record_id in rows:
             stored.ids[bytes(value_hash)] = int(value_id)
+            if gone_day is not None:
+                stored.gone.add(bytes(value_hash))
             if field is not None:
                 stored.places[int(value_id), field] = record_id
     return stored

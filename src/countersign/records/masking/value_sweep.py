@@ -53,7 +53,7 @@ _REMOVE_PLACE = "DELETE FROM seen_place WHERE value_id = $1 AND domain_id = $2 A
 # The one reference is that of the row in the connected database. Others are those of pending plans. Transactions lock
 # values in the order of their hashes.
 _GONE = "SELECT id FROM pii_value WHERE gone_day <= $1 AND refs <= 1 ORDER BY hash LIMIT $2"
-_ERASE = "DELETE FROM pii_value WHERE id = $1 AND refs <= 1"
+_ERASE = "DELETE FROM pii_value WHERE id = $1 AND gone_day <= $2 AND refs <= 1"
 
 
 class ConnectedTexts(Protocol):
@@ -196,7 +196,7 @@ class ValueSweep:
                 if not value_ids:
                     return
                 for value_id in value_ids:
-                    if await transaction.run(_ERASE, value_id):
+                    if await transaction.run(_ERASE, value_id, last_day):
                         await transaction.run(_REMOVE, value_id)
 
 
