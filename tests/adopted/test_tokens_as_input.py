@@ -386,14 +386,22 @@ async def test_a_value_is_erased_after_the_last_plan_with_it_is_decided(shop: Sh
     assert len(await shop.inside.rows("SELECT label FROM pii_value")) == VALUES - 1
 
 
-@pytest.mark.parametrize("statement", ["UPDATE token_domain SET closed_at = 1", 'DELETE FROM "user"'])
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["UPDATE token_domain SET closed_at = 1"],
+        ["DELETE FROM agent_token", "DELETE FROM user_role", 'DELETE FROM "user"'],
+    ],
+    ids=["domain closed", "person deleted"],
+)
 async def test_what_an_agent_saw_is_removed_when_its_token_domain_ends(
-    shop: Shop, scout: Scout, statement: str
+    shop: Shop, scout: Scout, statements: list[str]
 ) -> None:
     ada, *_ = await scout.customers()
     await shop.inside.value(shop.inside.administrator(), "customer", "update", id=ada["id"], first_name="Mia")
     async with shop.inside.service.records.database.transaction() as transaction:
-        await transaction.run(statement)
+        for statement in statements:
+            await transaction.run(statement)
 
     await _sweep(shop, 1)
     places = await shop.inside.rows("SELECT domain_id, record_id FROM seen_place")

@@ -111,8 +111,8 @@ class Connection(Protocol):
         """Run the statement for each row of values."""
         ...
 
-    def pragma(self, name: str, value: int | str | None = None) -> object:
-        """Set or read a pragma."""
+    def pragma(self, name: str, value: int | str | None = None, *, schema: str | None = None) -> object:
+        """Set or read a pragma, of the attached database `schema` if it is given."""
         ...
 
     def changes(self) -> int:

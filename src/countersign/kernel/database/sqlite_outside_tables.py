@@ -161,7 +161,7 @@ class OutsideTables:
             self._set_lock_wait(connection)
             connection.execute(_EARLIER_ENTRIES)
             connection.execute(sqlite.numbered(_NEW_ENTRY), (number, statements))
-            connection.execute(f"PRAGMA countersign_anchor.user_version = {number}")
+            connection.pragma("user_version", number, schema="countersign_anchor")
             connection.execute("COMMIT")
         except apsw.Error as error:
             try:
@@ -257,19 +257,9 @@ class OutsideTables:
             return
         path = Path(connection.filename + _ANCHOR_ENDING)
         try:
-            status = self._file.path.stat()
-            # O_EXCL prevents opening an existing file: closing it would release the locks that this process has on it.
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except FileExistsError:
-            pass
+            _create_anchor(path, self._file.path.stat())
         except OSError:
             raise Unavailable(NOT_WRITABLE) from None
-        else:
-            with suppress(OSError):
-                os.fchown(descriptor, status.st_uid, status.st_gid)
-            with suppress(OSError):
-                os.fchmod(descriptor, status.st_mode & 0o666)
-            os.close(descriptor)
         try:
             connection.execute(sqlite.numbered(_ATTACH_ANCHOR), (str(path),))
             connection.execute(sqlite.numbered(_ATTACH), (str(self._log),))
@@ -337,6 +327,18 @@ class OutsideTables:
             table, names = _columns_in(str(error)) if state in (_UNIQUE, _NOT_NULL) else ("", ())
             return read_only.ConnectedRefusal(state, ("", table), columns=names)
         return _meaning_of_statement(error, is_writing=is_writing)
+
+
+def _create_anchor(path: Path, status: os.stat_result) -> None:
+    """Create the anchor, if it is missing, with the mode and the owner of the file of others."""
+    with suppress(FileExistsError):
+        # O_EXCL prevents opening an existing file: closing it would release the locks that this process has on it.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with suppress(OSError):
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+        with suppress(OSError):
+            os.fchmod(descriptor, status.st_mode & 0o666)
+        os.close(descriptor)
 
 
 def _meaning_of_statement(error: apsw.Error, *, is_writing: bool) -> Refused | read_only.ConnectedRefusal:

@@ -221,21 +221,28 @@ class SeenValues:
         model = next(iter(found.values())).model
         labels = {value_hash: value.label for (value_hash, _), value in found.items()}
         stored = await _find(tables.reader, tables.dialect, list(labels), seen_by, model)
-        missing = [value_hash for value_hash in labels if value_hash not in stored.ids]
-        places = [] if seen_by is None else _new_places(found, stored, replaces=replaces)
-        gone = [] if seen_by is None else sorted(stored.gone)
-        if not missing and not places and not gone:
+        # Write the rows in this order, so that two transactions never wait for each other.
+        missing = sorted(labels.keys() - stored.ids.keys())
+        has_news = seen_by is not None and bool(stored.gone or _new_places(found, stored, replaces=replaces))
+        if not missing and not has_news:
             return stored.ids
         async with tables.writing() as writer:
             if missing:
-                # Write the rows in this order, so that two transactions never wait for each other.
-                added = {value_hash: labels[value_hash] for value_hash in sorted(missing)}
-                stored.ids.update(await _add_all(writer, added))
-            if seen_by is not None and places:
-                await _add_places(writer, _new_places(found, stored, replaces=replaces), seen_by)
-            if gone:
-                await writer.transaction.run_many(_KEEP, [(stored.ids[value_hash],) for value_hash in gone])
+                stored.ids.update(await _add_all(writer, {value_hash: labels[value_hash] for value_hash in missing}))
+            if seen_by is not None:
+                await _note_seen(writer, stored, _new_places(found, stored, replaces=replaces), seen_by)
         return stored.ids
+
+
+async def _note_seen(
+    writer: OwnTables, stored: _VaultEntries, places: Sequence[tuple[int, SeenValue]], seen_by: SeenBy
+) -> None:
+    """Store the records of the values, and keep the values that were gone."""
+    if places:
+        await _add_places(writer, places, seen_by)
+    if stored.gone:
+        kept = [(stored.ids[value_hash],) for value_hash in sorted(stored.gone)]
+        await writer.transaction.run_many(_KEEP, kept)
 
 
 def _place(value_id: int, seen_by: SeenBy, value: SeenValue) -> tuple[int, str, str, str]:

@@ -163,9 +163,9 @@ class ValueSweep:
         self, user_id: str, model: str, field: str, places: Sequence[_SeenRecord]
     ) -> Sequence[_SeenRecord]:
         store, declared = self._stores.get(model), self._registry.models.get(model)
-        field = field if declared is None else declared.present_name(field)
-        if store is None or declared is None or field not in declared.fields:
+        if store is None or declared is None or declared.present_name(field) not in declared.fields:
             return places
+        field = declared.present_name(field)
         person = await self._person(user_id)
         if store.is_suspended(model) or not store.is_session_complete(person):
             # What the records have cannot be known now.
@@ -175,10 +175,7 @@ class ValueSweep:
             return ()
         # Policies may hide a record that still exists, for example since the person has moved to another tenant.
         known = [place for place in places if place.record_id in texts] if self._registry.session else places
-        is_linked = declared.fields[field].linked
-        return [
-            place for place in known if not _has_value(store, place, texts.get(place.record_id), is_linked=is_linked)
-        ]
+        return _without_value(store, known, texts, is_linked=declared.fields[field].linked)
 
     async def _person(self, user_id: str) -> Caller:
         """Return the person whose session the policies of the database read. A deleted person has no values."""
@@ -198,6 +195,13 @@ class ValueSweep:
                 for value_id in value_ids:
                     if await transaction.run(_ERASE, value_id, last_day):
                         await transaction.run(_REMOVE, value_id)
+
+
+def _without_value(
+    store: ConnectedTexts, places: Sequence[_SeenRecord], texts: Mapping[str, str | None], *, is_linked: bool
+) -> list[_SeenRecord]:
+    """Return the places whose record does not have the value now."""
+    return [place for place in places if not _has_value(store, place, texts.get(place.record_id), is_linked=is_linked)]
 
 
 def _has_value(store: ConnectedTexts, place: _SeenRecord, text: str | None, *, is_linked: bool) -> bool:
