@@ -10,7 +10,6 @@ The entries are numbered. `PRAGMA user_version` of our own file has the number o
 """
 
 import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -43,9 +42,10 @@ _DAMAGED = (
 
 _MAGIC = bytes.fromhex("d9d505f920a163d7")
 _MAX_END = 4096
-_BINDING_FILE = re.compile(rb"(/[^\0]+)-mj[0-9A-F]{9}\Z")
-"""The name of the file that binds the journals of several files. It begins with the name of the first of these files,
-and is near the end of each journal, whose last bytes are the magic number (https://sqlite.org/fileformat2.html#the_rollback_journal)."""
+_TAIL_BYTES, _LENGTH_BYTES, _ENDING_BYTES = 16, 4, 12
+"""At the end of the journals of a commit of several files is the name of the file that binds them. Behind it are its
+length, a checksum and the magic number. The name is that of the first of these files, with an ending such as
+`-mj0123ABCD9` (https://sqlite.org/fileformat2.html#the_rollback_journal)."""
 
 Statement: TypeAlias = tuple[str, Sequence[Value]]
 
@@ -101,8 +101,9 @@ class RedoLog:
                 end = journal.read()
         except OSError:
             return
-        bound = _BINDING_FILE.search(end[:-16]) if end.endswith(_MAGIC) else None
-        if bound is not None and not Path(os.fsdecode(bound[1])).exists():
+        length = int.from_bytes(end[-_TAIL_BYTES:][:_LENGTH_BYTES]) if end.endswith(_MAGIC) else 0
+        bound_file = end[:-_TAIL_BYTES][-length:-_ENDING_BYTES] if length > _ENDING_BYTES else b""
+        if bound_file and not Path(os.fsdecode(bound_file)).exists():
             raise Unavailable(read_only.AWAY)
 
     def pending(self, connection: sqlite.Connection) -> Entry | None:
