@@ -56,11 +56,8 @@ class ForkServer:
     def __init__(self) -> None:
         self.environment: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._control: socket.socket | None = None
         self._owner = 0
-        self._process: subprocess.Popen[bytes] | None = None
-        self._mounts = 0
-        self._earlier: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []
+        self._by_mounts: dict[int, tuple[socket.socket, subprocess.Popen[bytes]]] = {}
 
     def fork(self, order: Mapping[str, object], streams: Sequence[int]) -> tuple[int, int]:
         """Fork a process with these open files. The first three are its standard streams. Return its id, and a pipe
@@ -94,26 +91,26 @@ class ForkServer:
 
     def stop(self) -> None:
         """End the forking processes and the processes that they forked."""
-        if self._control is not None and self._process is not None and self._owner == os.getpid():
-            for control, process in [*self._earlier, (self._control, self._process)]:
+        if self._owner == os.getpid():
+            for control, process in self._by_mounts.values():
                 control.close()
                 process.wait()
-        self._control = None
-        self._earlier.clear()
+        self._by_mounts.clear()
 
     def _connect(self) -> socket.socket:
-        mounts = os.stat("/proc/self/ns/mnt").st_ino
-        if self._control is None or (self._owner, self._mounts) != (os.getpid(), mounts):
-            if self._control is not None and self._process is not None and self._owner == os.getpid():
-                self._earlier.append((self._control, self._process))
-            self._mounts = mounts
-            self._control, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        if self._owner != os.getpid():
+            self._by_mounts.clear()
             self._owner = os.getpid()
+        # `unshare` changes the mounts of one thread. The threads that were there before it keep theirs.
+        mounts = os.stat("/proc/thread-self/ns/mnt").st_ino
+        if mounts not in self._by_mounts:
+            control, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             command = [sys.executable, "-P", str(SERVED), str(far_end.fileno()), " " * COMMAND_BYTES]
-            self._process = _Popen(command, env=self.environment, pass_fds=[far_end.fileno()], stdin=subprocess.DEVNULL)
+            process = _Popen(command, env=self.environment, pass_fds=[far_end.fileno()], stdin=subprocess.DEVNULL)
             far_end.close()
-        return self._control
+            self._by_mounts[mounts] = (control, process)
+        return self._by_mounts[mounts][0]
 
 
 def _set_adopts_orphans(is_adopting: bool) -> None:

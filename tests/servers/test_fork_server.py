@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -107,6 +108,27 @@ def test_a_forked_process_sees_the_mounts_of_its_starter(tmp_path: Path) -> None
 
     unmount(tmp_path / "volume")
     assert (unmounted_result.stdout, mounted_result.stdout) == ("False\n", "True\n")
+
+
+def test_a_thread_with_other_mounts_gets_another_forking_process(tmp_path: Path) -> None:
+    command, variables = module(tmp_path, "import os\nprint(os.path.exists('volume/file'))\n")
+
+    def run() -> str:
+        return subprocess.run(
+            command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    # The mounts of a thread that begins now are those of before.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(run).result()
+        mount_memory(tmp_path / "volume", 1)
+        (tmp_path / "volume" / "file").touch()
+        thread.submit(run).result()
+
+        output = run()
+
+    unmount(tmp_path / "volume")
+    assert output == "True\n"
 
 
 def test_an_error_that_no_code_handles_is_shown(tmp_path: Path) -> None:
