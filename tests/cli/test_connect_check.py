@@ -251,3 +251,30 @@ def test_policies_that_read_a_setting_need_a_session(
     unread = "visit: a policy of its table reads a setting that has no value (SQLSTATE 42704)"
     assert without_session.stdout.startswith(unread)
     assert with_session.returncode == Exit.OK, with_session.stdout
+
+
+def test_a_file_in_wal_mode_does_not_fit_tables_that_are_written(run: Run, url: str, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "my-shop.db")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    only_read = run("connect", "check", "shop.py", url)
+    file = tmp_path / "shop.py"
+    file.write_text(file.read_text().replace('key="id"', 'key="id", writable=True'))
+
+    ended = run("connect", "check", "shop.py", url)
+
+    assert (only_read.returncode, ended.returncode) == (Exit.OK, Exit.FAILED)
+    assert ended.stdout.splitlines()[0] == (
+        "customer.table: the SQLite file is in WAL mode, in which SQLite does not commit two files together, so it is "
+        "only read: switch it with PRAGMA journal_mode=DELETE if its application allows that, or take writable out"
+    )
+
+
+def test_a_file_in_utf_16_is_refused(run: Run, url: str, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "wide.db")) as connection:
+        connection.executescript("PRAGMA encoding = 'UTF-16le'; CREATE TABLE customer (id INTEGER PRIMARY KEY)")
+
+    ended = run("connect", "check", "shop.py", f"sqlite:///{tmp_path / 'wide.db'}")
+
+    assert ended.returncode == Exit.FAILED
+    assert "is in UTF-16" in ended.stderr
+    assert "Make a copy in UTF-8" in ended.stderr

@@ -4,9 +4,11 @@ import json
 import re
 import shutil
 import socket
+import sqlite3
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -217,3 +219,48 @@ def test_a_missing_right_is_found_before_its_first_use(
     assert (
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA records" in less_result.remedy["records database"]
     )
+
+
+WRITTEN = '''
+"""A shop."""
+
+from countersign.declare import Model, Module, Number, Table
+
+
+class Customer(Model, table=Table("customer", key="id", writable=True)):
+    """A customer."""
+
+    visits = Number()
+
+
+module = Module("shop", version="1.0.0", models=(Customer,))
+'''
+
+
+@pytest.mark.parametrize(
+    ("pragma", "standing", "remedy"),
+    [
+        ("journal_mode = DELETE", "ok", ""),
+        ("journal_mode = WAL", "warn", "PRAGMA journal_mode=DELETE"),
+        ("encoding = 'UTF-16le'", "fail", "Make a copy in UTF-8"),
+    ],
+)
+def test_the_mode_of_a_connected_sqlite_file_is_checked(
+    run: Run, data: Path, tmp_path: Path, pragma: str, standing: str, remedy: str
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "theirs.db")) as connection:
+        connection.executescript(f"PRAGMA {pragma}; CREATE TABLE customer (id INTEGER PRIMARY KEY, visits INTEGER)")
+    (tmp_path / "shop.py").write_text(WRITTEN)
+    existing = {"COUNTERSIGN_EXISTING_URL": f"sqlite:///{tmp_path / 'theirs.db'}"}
+
+    checked = run_doctor(run, data, *FREE, **existing, COUNTERSIGN_MODULES=str(tmp_path / "shop.py"))
+
+    assert checked.standing["connected database"] == standing
+    assert remedy in checked.remedy["connected database"]
+
+
+def test_a_connected_database_that_cannot_be_reached_is_reported(run: Run, data: Path, tmp_path: Path) -> None:
+    checked = run_doctor(run, data, "records", *FREE, COUNTERSIGN_EXISTING_URL=f"sqlite:///{tmp_path / 'away.db'}")
+
+    assert checked.standing["connected database"] == "fail"
+    assert "does not exist" in checked.detail["connected database"]

@@ -30,6 +30,9 @@ _WORDS: Mapping[BaseType, str] = {
 }
 """Maps a type to the declaration word to write instead. The word for other types is Text."""
 
+_IN_WAL = "the SQLite file is in WAL mode, in which SQLite does not commit two files together, so it is only read"
+_LEAVE_WAL = "switch it with PRAGMA journal_mode=DELETE if its application allows that, or take writable out"
+
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
@@ -106,6 +109,8 @@ def _of_model(model: Declared, models: Mapping[str, Declared], database: Databas
         remedy = "correct the name, or grant USAGE on its schema and SELECT"
         yield Misfit(model.name, f"the role sees no table {table.relation}", remedy)
         return
+    if database.is_wal and table.writable:
+        yield Misfit(f"{model.name}.table", _IN_WAL, _LEAVE_WAL)
     yield from _of_key(model, table, relation, database)
     for field in model.fields.values():
         missing = list(_of_missing(f"{model.name}.{field.name}", field.table_columns, relation))

@@ -122,7 +122,8 @@ class Relation:
 @dataclass(frozen=True, slots=True)
 class Database:
     """The schema of a database. `search_path` is the path of its own applications, without `$user`. `wide_rights` says
-    what the role may do in the whole server that a role for reading needs not."""
+    what the role may do in the whole server that a role for reading needs not. `is_utf_16` and `is_wal` describe a
+    SQLite file: the encoding of its texts, and whether it has a write-ahead log."""
 
     product: str
     name: str
@@ -133,6 +134,8 @@ class Database:
     wide_rights: tuple[str, ...] = ()
     is_replica: bool = False
     may_create_schema: bool = False
+    is_utf_16: bool = False
+    is_wal: bool = False
 
     @property
     def is_sqlite(self) -> bool:

@@ -64,6 +64,8 @@ _FIRST_ROWS = "SELECT {columns} FROM {table} LIMIT 2000"
 # Blobs, because text is not always valid in its encoding.
 _SAMPLE = f"substr(CAST({{column}} AS BLOB), 1, {4 * MAX_SAMPLE_LENGTH})"
 _ENCODING = "SELECT encoding FROM pragma_encoding"
+_UTF_8 = "UTF-8"
+_JOURNAL_MODE = "PRAGMA journal_mode"
 
 _KINDS: Mapping[str, RelationKind] = {
     "table": "table", "view": "view", "virtual": "extension", "shadow": "extension"
@@ -107,6 +109,7 @@ async def read(url: str) -> Database:
         version = (await database.scan(_VERSION))[0][0]
         tables = await database.scan(_TABLES)
         encoding = await _encoding(database)
+        is_wal = await database.scan(_JOURNAL_MODE) == [("wal",)]
         relations = [
             await _decodable_relation(database, name.decode(encoding, "replace"), str(kind), bool(strict))
             for name, kind, strict in tables
@@ -122,6 +125,8 @@ async def read(url: str) -> Database:
         name=Path(url.removeprefix(SQLITE)).name,
         role="",
         relations=tuple(_resolved(each, names, primary) for each in relations),
+        is_utf_16=encoding != _UTF_8,
+        is_wal=is_wal,
     )
     return found.with_definitions(definitions)
 

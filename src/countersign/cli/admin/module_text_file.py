@@ -14,6 +14,7 @@ from countersign.declare import DeclarationError, Declared, Module, text, text_f
 from countersign.declare.registry import Registry
 from countersign.declare.text import ModuleText, TextError
 from countersign.declare.text_file import NotReplaced, Replacement
+from countersign.kernel.database.sqlite_read_only import COPY_IN_UTF_8, IN_UTF_16
 from countersign.kernel.errors import Refused, is_disk_full
 from countersign.records import base_models, modules
 
@@ -130,12 +131,15 @@ def read_database(address: str, models: Mapping[str, Declared]) -> Database:
     """Read the schema of the database at the address, with the definitions of the tables of these models.
 
     Raises:
-        Failure: the database does not exist, or cannot be reached.
+        Failure: the database does not exist, cannot be reached, or cannot be served.
     """
     require_database(address)
     compared = {relation_id(model.table.relation) for model in models.values() if model.table is not None}
     work = sqlite.read(address) if address.startswith(sqlite.SQLITE) else postgres.read(address, [], compared)
     try:
-        return asyncio.run(work)
+        database = asyncio.run(work)
     except Refused as refused:
         raise refusal_failure(CANNOT_CONNECT, refused) from refused
+    if database.is_utf_16:
+        raise Failure(CANNOT_CONNECT, why=IN_UTF_16, remedy=COPY_IN_UTF_8, exit_code=Exit.FAILED)
+    return database

@@ -14,11 +14,16 @@ from countersign.declare import DeclarationError
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.open import SQLITE, open_existing
 from countersign.kernel.database.postgres_admin import privileges_at
 from countersign.kernel.database.postgres_privileges import PrivilegeMissing
+from countersign.kernel.database.read_only import ExistingDatabase
+from countersign.kernel.database.sqlite_outside_tables import IN_WAL
+from countersign.kernel.database.sqlite_read_only import COPY_IN_UTF_8, CORRECT_URL, IN_UTF_16, MISSING
 from countersign.kernel.errors import Refused, Unavailable, is_disk_full
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.mail.transports import OUTBOX_FOLDER, open_mail
+from countersign.kernel.security.encryption import MemoryCipher
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import (
     NEEDED_WITH_POSTGRESQL,
@@ -28,6 +33,8 @@ from countersign.kernel.security.masterkey import (
     missing_key_remedy,
 )
 from countersign.kernel.webhooks import outbox
+from countersign.records import modules
+from countersign.records.adopted.store import is_writable
 from countersign.settings import BadSetting, Settings
 from countersign.store import lifespan
 
@@ -165,6 +172,52 @@ async def _check_restorable(settings: Settings, tables: Tables, finding: Finding
             finding.status, finding.remedy = "warn", refused.remedy
             finding.detail += f"; but a restore will refuse every backup of it: {refused.detail}"
     return finding
+
+
+async def check_connected(settings: Settings) -> Finding:
+    """Check that the existing database that the modules read can be reached, and that a SQLite file is in a mode in
+    which its tables can be read, and written if a module says so."""
+    name, url = "connected database", settings.existing_url
+    if _is_missing_file(url):
+        return Finding(name, "fail", MISSING, CORRECT_URL)
+    try:
+        database = await open_existing(
+            url, pool=1, read_deadline_s=settings.read_deadline_s, new_cipher=MemoryCipher
+        )
+        try:
+            await database.scan("SELECT 1")
+            if database.dialect == "sqlite":
+                return await _check_sqlite_mode(settings, database, name)
+        finally:
+            await database.close()
+    except Refused as refused:
+        return failed_finding(name, refused)
+    except ValueError as error:
+        return Finding(name, "fail", str(error), "Correct COUNTERSIGN_EXISTING_URL.")
+    return Finding(name, "ok", "PostgreSQL answers")
+
+
+def _is_missing_file(url: str) -> bool:
+    return url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).is_file()
+
+
+async def _check_sqlite_mode(settings: Settings, database: ExistingDatabase, name: str) -> Finding:
+    if await database.scan("PRAGMA encoding") != [("UTF-8",)]:
+        return Finding(name, "fail", IN_UTF_16, COPY_IN_UTF_8)
+    if await database.scan("PRAGMA journal_mode") == [("wal",)] and _is_written(settings):
+        reason, _, remedy = IN_WAL.partition(". ")
+        return Finding(name, "warn", reason, remedy)
+    return Finding(name, "ok", "the SQLite file can be read")
+
+
+def _is_written(settings: Settings) -> bool:
+    """Return whether the service writes tables of the existing database."""
+    try:
+        registry = modules.found(modules.names(settings.modules))
+    except DeclarationError:
+        # The check of the service's database reports it.
+        return False
+    return not settings.existing_read_only and is_writable(registry)
 
 
 async def check_blobs(settings: Settings) -> Finding:

@@ -25,6 +25,7 @@ from countersign.cli.server.serve import port_type
 from countersign.kernel import clock, ids
 from countersign.kernel.http import client_address
 from countersign.kernel.http.management import Readiness
+from countersign.records import app
 from countersign.settings import PREFIX, BadSetting, Settings, file_variables
 from countersign.store import lifespan
 
@@ -159,9 +160,9 @@ def check_clock(data: Path) -> Finding:
 def doctor(service: str | None, data: str | None, host: str, distribution_port: int, records_port: int) -> None:
     """Check what the named service needs, or what both services need. Nothing is changed.
 
-    The checks cover Python, settings, data directory, disk, master key, databases and the rights in them, blob store,
-    installation id, counters, mail, ports and clock. If a server is running and has an operator's port, the command
-    also checks the readiness that the server reports.
+    The checks cover Python, settings, data directory, disk, master key, databases and the rights in them, the connected
+    database, blob store, installation id, counters, mail, ports and clock. If a server is running and has an operator's
+    port, the command also checks the readiness that the server reports.
 
     The exit code is 0 if no check failed (warnings are allowed), 8 if a disk is full, and 1 otherwise.
     """
@@ -216,6 +217,8 @@ def _check_dependencies(settings: Settings, ports: Mapping[str, int]) -> Iterato
     yield dependencies.check_master_key(settings)
     for service in ports:
         yield asyncio.run(dependencies.check_database(settings, service))
+    if app.SCHEMA in ports and settings.existing_url:
+        yield asyncio.run(dependencies.check_connected(settings))
     if lifespan.SCHEMA in ports:
         yield asyncio.run(dependencies.check_blobs(settings))
         yield asyncio.run(dependencies.check_counters(settings))

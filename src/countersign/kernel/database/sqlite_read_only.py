@@ -20,6 +20,8 @@ BUSY_MS = 2_000
 
 MISSING = "The SQLite file of the connected database does not exist, or may not be read."
 NO_DATABASE = "The file of the connected database is not a SQLite database."
+IN_UTF_16 = "the SQLite file of the connected database is in UTF-16"
+COPY_IN_UTF_8 = "Make a copy in UTF-8 (sqlite3 old .dump | sqlite3 new), and connect that."
 CORRECT_URL = "Correct the path in COUNTERSIGN_EXISTING_URL, or the permissions of the file."
 
 effective_user = os.geteuid

@@ -19,6 +19,7 @@ from countersign.kernel.database.open import SQLITE, open_existing
 from countersign.kernel.database.port import Dialect, Row
 from countersign.kernel.database.read_only import ExistingDatabase, TableChanged, TooSlow
 from countersign.kernel.database.sqlite_outside_tables import IN_WAL, ConnectedFile, TextFunction
+from countersign.kernel.database.sqlite_read_only import COPY_IN_UTF_8, IN_UTF_16
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.security.encryption import MemoryCipher, derive_key
 from countersign.records.access.people import folded
@@ -193,10 +194,7 @@ async def _require_utf8(database: ExistingDatabase) -> None:
     """Refuse a file whose texts have other bytes than the statements expect, and which SQLite does not commit together
     with a file in UTF-8."""
     if await database.scan("PRAGMA encoding") != [("UTF-8",)]:
-        raise DeclarationError(
-            "the SQLite file of the connected database is in UTF-16: make a copy in UTF-8 (sqlite3 old .dump | sqlite3 "
-            "new), and connect that"
-        )
+        raise DeclarationError(f"{IN_UTF_16}. {COPY_IN_UTF_8}")
 
 
 async def _is_wal(database: ExistingDatabase) -> bool:
