@@ -10,7 +10,7 @@ import httpx
 import psycopg
 import pytest
 
-from countersign.declare import Declared, Grant, Module, Move, Select, Workflow, text, where
+from countersign.declare import Declared, Grant, Module, Move, Select, Workflow, check, text, where
 from countersign.declare.registry import Registry
 from countersign.kernel.errors import Refused
 from countersign.records import base_models
@@ -33,7 +33,13 @@ CUSTOMERS = Workflow(
 def _attributes(declared: Declared) -> dict[str, Any]:
     if declared.name == "order":
         return {**declared.fields, "state": STATES, "workflow": ORDERS}
-    return {**declared.fields, "workflow": CUSTOMERS} if declared.name == "customer" else {**declared.fields}
+    if declared.name == "customer":
+        return {**declared.fields, "workflow": CUSTOMERS, "visits_are_few": check("visits")(_visits_are_few)}
+    return {**declared.fields}
+
+
+def _visits_are_few(visits: int) -> str | None:
+    return "must be at most 1000" if visits > 1000 else None
 
 
 def _registry() -> Registry:
@@ -109,6 +115,17 @@ async def test_an_action_changes_a_number_with_its_inputs_and_what_it_clears(sho
     assert (blocked["status"], blocked["note"], blocked["born"]) == ("blocked", "does not pay", None)
     assert guarded == "customer.trust is not allowed in this state: it requires that visits is at least 8"
     assert (trusted["status"], trusted["rating"]) == ("new", None)
+
+
+async def test_a_validator_of_a_package_refuses_values_of_a_connected_table(shop: Shop) -> None:
+    root = shop.inside.administrator()
+    ada = await _first(shop, root, "customer")
+
+    updated = await _refusal(shop, root, "customer", "update", id=ada["id"], visits=1001)
+    created = await _refusal(shop, root, "customer", "create", first_name="Bo", visits=1001)
+
+    assert (updated, created) == ("customer.visits must be at most 1000",) * 2
+    assert shop.rows("SELECT count(*) FROM customer WHERE visits > 1000") == [(0,)]
 
 
 async def test_an_update_of_the_state_runs_the_action_that_leads_to_it(shop: Shop) -> None:

@@ -197,6 +197,18 @@ def test_several_threads_read_texts_at_a_time() -> None:
     assert {each.module for each in module_texts} == {module_texts[0].module}
 
 
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("from countersign.declare import check\n", "check is for code, which only a package can have"),
+        ('class A(Model):\n    @check("a")\n    def b(a): pass\n', "line 2: a module text has no code: remove it, or"),
+    ],
+)
+def test_code_is_refused_with_the_remedy(source: str, error: str) -> None:
+    with pytest.raises(TextError, match=error):
+        text.read(f'{source}module = Module("a", version="1")\n')
+
+
 def test_an_error_names_the_line() -> None:
     with pytest.raises(TextError, match="line 2: "):
         text.read('"""A."""\nimport os\n')

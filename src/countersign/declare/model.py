@@ -6,15 +6,18 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, TypedDict, Unpack
+from typing import ClassVar, TypedDict, TypeVar, Unpack
 
 from countersign.declare.condition import Where
 from countersign.declare.errors import DeclarationError
 from countersign.declare.fields.field import Field, Stored
 from countersign.declare.fields.kinds import LARGEST, Number, Ref
+from countersign.declare.package_code import Check
 from countersign.declare.presentation import ListView, Measure, Risk
 from countersign.declare.table import Table
 from countersign.declare.workflow import Workflow
+
+_Attribute = TypeVar("_Attribute")
 
 GENERATED = ("get", "list", "search", "create", "update", "delete")
 READ_COMMANDS = ("get", "list", "search", "export", "count_by")
@@ -83,6 +86,7 @@ class Declared:
     views: tuple[ListView, ...] = ()
     risks: tuple[Risk, ...] = ()
     table: Table | None = None
+    checks: tuple[Check, ...] = ()
 
     @property
     def state_field(self) -> str | None:
@@ -114,7 +118,7 @@ class Declared:
 
 
 class Model:
-    """The base class of models: the attributes of a subclass are fields and one workflow.
+    """The base class of models: the attributes of a subclass are fields, one workflow, and code of the package.
 
     Its docstring describes a record. The class statement accepts these keywords:
 
@@ -170,7 +174,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         plural=plural,
         summary=inspect.cleandoc(cls.__doc__ or ""),
         fields=fields,
-        workflow=next((value for value in vars(cls).values() if isinstance(value, Workflow)), None),
+        workflow=next(iter(_attributes(cls, Workflow)), None),
         locked=options.get("locked", ()),
         locked_with=options.get("locked_with"),
         locked_while=options.get("locked_while", ()),
@@ -190,7 +194,13 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         views=options.get("views", ()),
         risks=options.get("risks", ()),
         table=options.get("table"),
+        checks=_attributes(cls, Check),
     )
+
+
+def _attributes(cls: type[Model], kind: type[_Attribute]) -> tuple[_Attribute, ...]:
+    """Return the attributes of the class that are of this type, in the order of their declaration."""
+    return tuple(value for value in vars(cls).values() if isinstance(value, kind))
 
 
 def _default_commands(options: ModelOptions) -> tuple[str, ...]:

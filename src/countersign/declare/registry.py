@@ -19,6 +19,7 @@ from countersign.declare.rules import (
     kinds,
     models,
     modules,
+    package_code,
     presentations,
     tables,
     workflows,
@@ -62,6 +63,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         computed_fields.sources_are_fields,
         computed_fields.total_sources_valid,
         computed_fields.declassified_fields_derived,
+        package_code.checks_are_valid,
     ),
     (
         computed_fields.computed_fields_acyclic,

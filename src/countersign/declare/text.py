@@ -33,7 +33,12 @@ _PARSER = threading.Lock()
 time can fail with a SystemError (CPython issue 106905)."""
 
 PACKAGE = "countersign.declare"
-_NOT_IN_TEXT = ("BadValue", "DeclarationError", "Declared", "Field", "Notation", "Stored", "Structure", "Work")
+CODE_WORDS: Final = ("check",)
+"""The words that attach code to a model."""
+_NOT_IN_TEXT = (
+    *("BadValue", "DeclarationError", "Declared", "Field", "Notation", "Stored", "Structure", "Work"),
+    *CODE_WORDS,
+)
 WORDS: Final = tuple(name for name in declare.__all__ if name not in _NOT_IN_TEXT)
 """The names of `countersign.declare` that a module text may use."""
 
@@ -348,6 +353,8 @@ class _CommentToken:
 
 _OPERATORS = frozenset("()[]{},=:-.")
 _KEYWORDS = frozenset({"class", "from", "import", "pass", "None", "True", "False"})
+_CODE_TOKENS = frozenset({"@", "def", "async", "lambda"})
+_CODE_REMEDY = "remove it, or declare the model in a package"
 _IGNORED = (tokenize.NEWLINE, tokenize.NL, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING)
 _BEFORE_LIST = frozenset("([{,=:")
 _AFTER_ALL = MAX_BYTES + 2
@@ -407,6 +414,7 @@ class _Scanner:
             self._indent += 1
         elif token.type == tokenize.DEDENT:
             self._indent -= 1
+        _refuse_code(token)
         is_known = token.type in _IGNORED or (token.type == tokenize.INDENT and self._indent == 1)
         if not is_known and not self._is_allowed(token):
             raise TextError("a module text has only classes, declaration words and literals: remove the rest", line)
@@ -435,6 +443,11 @@ class _Scanner:
         if text == "-" or text == "[":
             return self._previous in _BEFORE_LIST
         return text != "(" or (self._previous not in (")", "]", "}") and self._previous[-1:] not in ('"', "'"))
+
+
+def _refuse_code(token: tokenize.TokenInfo) -> None:
+    if token.string in _CODE_TOKENS and token.type in (tokenize.OP, tokenize.NAME):
+        raise TextError(f"a module text has no code: {_CODE_REMEDY}", token.start[0])
 
 
 class _Reader:
@@ -534,6 +547,9 @@ def _check_import(statement: ast.ImportFrom) -> None:
     if statement.module != PACKAGE or statement.level:
         raise TextError(f"a module text imports from {PACKAGE} alone: remove the import", statement.lineno)
     for alias in statement.names:
+        if alias.name in CODE_WORDS:
+            reason = f"{alias.name} is for code, which only a package can have"
+            raise TextError(f"{reason}: {_CODE_REMEDY}", statement.lineno)
         if alias.name not in WORDS or alias.asname:
             raise TextError(f"{PACKAGE} has no declaration word {alias.name!r}: remove it", statement.lineno)
 

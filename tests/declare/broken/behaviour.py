@@ -28,10 +28,12 @@ from countersign.declare import (
     Text,
     Where,
     Workflow,
+    check,
     where,
 )
 from countersign.declare.module import Names
-from countersign.declare.rules import conditions, grants, models, presentations, workflows
+from countersign.declare.package_code import Check
+from countersign.declare.rules import conditions, grants, models, package_code, presentations, workflows
 from countersign.declare.rules import modules as module_rules
 from tests.declare.planting import BrokenModules, model, models_case, nursery
 
@@ -118,6 +120,18 @@ def risk_of_level(level: str) -> Risk:
 def plant_with_tone(tone: str) -> type[Model]:
     """Return the model `plant` with an option of this tone. The tone may be unknown."""
     return model("Plant", {"title": Text(), "state": Select(Option("seed", tone=cast("Any", tone)))})
+
+
+def check_case(remedy: str, wrong_check: Check) -> BrokenModules:
+    """Return a case: a validator of the model `plant`, which is called `is_tall`, is invalid."""
+    attributes: dict[str, Any] = {"title": Text(), "height": Number(), "is_tall": wrong_check}
+    attributes["total"] = Number(sum_of="leaf.size")
+    leaf = model("Leaf", {"size": Number(), "plant": Ref("plant")})
+    return models_case(package_code.checks_are_valid, "plant.is_tall", remedy, model("Plant", attributes), leaf)
+
+
+async def awaits(title: str) -> str | None:
+    """Return nothing, later."""
 
 
 ON_UNKNOWN_FIELD = where("colour", eq="red")
@@ -342,6 +356,12 @@ CASES: list[BrokenModules] = [
             },
         ),
     ),
+    check_case("name fields of plant", check()(lambda: None)),
+    check_case("correct the name", check("colour")(lambda colour: None)),
+    check_case("name them title", check("title")(lambda text: None)),
+    check_case("name them title, height", check("title", "height")(lambda title: None)),
+    check_case("check what is added up", check("total")(lambda total: None)),
+    check_case("take async out", check("title")(cast("Any", awaits))),
     session_case('must be like "app.tenant"', {"tenant": "user.tenant"}),
     session_case('must be like "app.tenant"', {"app.tenant; RESET ROLE": "user.tenant"}),
     session_case("take it from one of user.id", {"app.tenant": "user.email"}),

@@ -17,7 +17,7 @@ from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.approvals import rights
 from countersign.records.base_models import RULING
-from countersign.records.commands import dependents, preconditions, record_writer, select, workflow
+from countersign.records.commands import checks, dependents, preconditions, record_writer, select, workflow
 from countersign.records.commands.command import is_writing
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.prepared_command import PlannedCommand, PreparedCommand
@@ -162,8 +162,23 @@ def _would_reveal_hidden(run: Run, prepared_command: PreparedCommand) -> bool:
     return not _reads_rules(run, view, prepared_command) or _may_conflict_with_hidden(view, prepared_command)
 
 
+def _knows_checks(view: ModelView, prepared_command: PreparedCommand) -> bool:
+    """Return whether the agent knows all values that the validators of the written fields read. A validator must not
+    tell an agent whether the value of a token is valid."""
+    model, command = view.model, prepared_command.command
+    is_new = command == "create"
+    move = None if model.workflow is None else model.workflow.moves.get(command)
+    may_write_all = is_new or (move is not None and move.effect is not None)
+    written_fields = {*prepared_command.given, *moved(model, command), *cleared(model, command)}
+    return checks.are_results_known(
+        view, model.fields if may_write_all else written_fields, prepared_command.given, is_new=is_new
+    )
+
+
 def _reads_rules(run: Run, view: ModelView, prepared_command: PreparedCommand) -> bool:
-    """Return whether the agent sees all fields of the rules that apply to the input."""
+    """Return whether the agent sees all fields of the rules and validators that apply to the input."""
+    if not _knows_checks(view, prepared_command):
+        return False
     written_fields = list(view.model.fields) if prepared_command.command == "create" else list(prepared_command.given)
     return all(
         preconditions.is_rule_readable(run, view, rule, written_fields)

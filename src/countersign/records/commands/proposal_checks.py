@@ -8,14 +8,14 @@ from countersign.declare.model import computed
 from countersign.declare.registry import Total
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
-from countersign.records.commands import dependents, preconditions, record_writer, unmask_input
+from countersign.records.commands import checks, dependents, preconditions, record_writer, unmask_input
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import StoredRecord
 
 
 async def require_creatable(run: Run, view: ModelView, field_inputs: Mapping[str, FieldInput], command: str) -> None:
-    """Check the locks, the rules and the unique values of a new record, as far as the agent sees them.
+    """Check the locks, the rules, the validators and the unique values of a new record, as far as the agent sees them.
 
     Raises:
         BadInput: the record cannot be created.
@@ -29,6 +29,7 @@ async def require_creatable(run: Run, view: ModelView, field_inputs: Mapping[str
         await preconditions.require_rules_as_seen(run, view, values, list(view.model.fields), command)
     await _require_unique(run, view, values, field_inputs, None)
     values |= computed(view.model, values)
+    checks.require_valid_as_seen(run, view, values, field_inputs, command)
     record_writer.require_in_range(run, view.model, values)
     await _require_totals(run, view, values, None)
 
@@ -51,7 +52,9 @@ async def require_changeable(
     if not _is_touched(run, values):
         await preconditions.require_rules_as_seen(run, view, values, list(field_inputs), command)
     await _require_unique(run, view, values, field_inputs, record.id)
-    await _require_totals(run, view, {**values, **computed(view.model, values)}, record.values)
+    values |= computed(view.model, values)
+    checks.require_valid_as_seen(run, view, values, field_inputs, command)
+    await _require_totals(run, view, values, record.values)
 
 
 async def require_deletable(run: Run, view: ModelView, record: StoredRecord, prepared_command: PreparedCommand) -> None:

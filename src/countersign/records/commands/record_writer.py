@@ -23,7 +23,7 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import ChainEntry
 from countersign.records.base_models import RULING, STAMPED
-from countersign.records.commands import preconditions, queries, revisions, select, value_aliases
+from countersign.records.commands import checks, preconditions, queries, revisions, select, value_aliases
 from countersign.records.commands.errors import BadInput, no_such_record
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.queries import Parameters
@@ -82,22 +82,25 @@ async def insert(
     the record gets a random id.
 
     `is_restored` means that an import restores an exported record, which may come from an earlier version. The model's
-    rules and `shared_by` are then not checked, and two values of a `unique_with` field may differ in case alone.
+    rules, validators and `shared_by` are then not checked, and two values of a `unique_with` field may differ in case
+    alone.
 
     Raises:
-        BadInput: another record has a unique value of this record, the record does not meet a rule, or a number is out
-            of range.
+        BadInput: another record has a unique value of this record, the record does not meet a rule, a validator refuses
+            its values, or a number is out of range.
     """
     store = run.engine.adopted.get(model.name)
+    values: dict[str, Stored] = {name: field_input.stored for name, field_input in field_inputs.items()}
     if store is not None:
+        checks.require_valid(run, model, values, list(model.fields), field_inputs, command)
         return await store.insert(run, model, field_inputs, command)
     record_id = record_id or ids.new_record_id()
-    values: dict[str, Stored] = {name: field_input.stored for name, field_input in field_inputs.items()}
     values |= _initial_values(model, values)
     values |= computed(model, values)
     require_in_range(run, model, values)
     await _check(run, model, values)
     if not is_restored:
+        checks.require_valid(run, model, values, list(model.fields), field_inputs, command)
         await preconditions.require_rules(run, model, values, list(model.fields), field_inputs, command)
     await _require_unique(run, model, values, values, None, is_restored=is_restored)
     new_aliases = value_aliases.of_plain_texts(run, model, record_id, field_inputs)
@@ -161,6 +164,8 @@ async def update(
     """
     store = run.engine.adopted.get(model.name)
     if store is not None:
+        changed = {name: each.stored for name, each in field_inputs.items() if each.stored != record.values[name]}
+        checks.require_valid(run, model, {**record.values, **changed}, changed, field_inputs, command)
         return await store.update(run, model, record, field_inputs, command)
     return await _update_own(run, model, record, field_inputs, command)
 
@@ -177,6 +182,7 @@ async def _update_own(
     require_in_range(run, model, values)
     values_after = {**record.values, **values}
     await _check_changed(run, model, values, values_after)
+    checks.require_valid(run, model, values_after, values, field_inputs, command)
     await preconditions.require_rules(run, model, values_after, values, field_inputs, command)
     await _require_unique(run, model, values, values_after, record.id)
     await _require_unshared(run, model, record.id, values, command)

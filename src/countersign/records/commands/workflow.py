@@ -5,9 +5,11 @@ from typing import NoReturn
 
 from countersign.declare import TODAY, BadValue, Declared, Field, Move, Text
 from countersign.declare.fields.field import Stored
+from countersign.declare.model import computed
 from countersign.declare.rules.computed_fields import refs_to
 from countersign.records.access.view import ModelView
 from countersign.records.commands import (
+    checks,
     crud,
     preconditions,
     proposal_checks,
@@ -287,8 +289,8 @@ async def _require_as_seen(
     values: Mapping[str, Stored],
     field_inputs: Mapping[str, FieldInput],
 ) -> None:
-    """Check the preconditions that the caller can see: state, inputs, required records and rules. A proposal that does
-    not meet them would certainly fail, so it is refused."""
+    """Check the preconditions that the caller can see: state, inputs, required records, rules and validators. A
+    proposal that does not meet them would certainly fail, so it is refused."""
     if view.model.workflow is not None and view.sees_in_clear(view.model.workflow.field):
         _require_state(view.model, view, record, move)
     if all(name in view.fields for name in move.inputs):
@@ -300,9 +302,10 @@ async def _require_as_seen(
         **{name: value.stored for name, value in _values_of_omitted(view.model, move, field_inputs).items()},
     }
     known_fields = [*field_inputs, *(name for name in move.optional if name in view.fields)]
-    await preconditions.require_rules_as_seen(
-        run, view, values_after, known_fields, f"{view.model.name}.{move.name}", move.rules
-    )
+    command = f"{view.model.name}.{move.name}"
+    await preconditions.require_rules_as_seen(run, view, values_after, known_fields, command, move.rules)
+    values_after |= computed(view.model, values_after)
+    checks.require_valid_as_seen(run, view, values_after, field_inputs, command)
 
 
 def _values_of_omitted(model: Declared, move: Move, field_inputs: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
