@@ -22,11 +22,13 @@ JUMPS, QUICK_JUMPS = 200, 40
 PAGE = 100
 ATTEMPTS = 10
 JUMP_MS, OPEN_MS = 100, 150
+SORTED_FIELDS = ("title", "stage", "expected_revenue_minor", "expected_close")
+"""The fields by which the page sorts the list of the restricted person."""
+
 ORDERS: dict[str, list[dict[str, str]]] = {
     "by id": [],
-    "by title": [{"field": "title"}],
-    "by expected_close, last first": [{"field": "expected_close", "dir": "desc"}],
-    "by stage": [{"field": "stage"}],
+    **{f"by {field}": [{"field": field}] for field in SORTED_FIELDS},
+    **{f"by {field}, last first": [{"field": field, "dir": "desc"}] for field in SORTED_FIELDS},
 }
 
 

@@ -39,7 +39,7 @@ class Place(Model):
 class Errand(Model):
     """A model with a workflow and a date."""
 
-    stage = Select("a", "b")
+    stage = Select("a", "b", index=True)
     day = Date(index=True)
     workflow = Workflow("stage", move=Move("a", to="b", help="Moves it."))
 
@@ -196,12 +196,13 @@ async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(t
     )
 
 
-async def test_the_newest_dates_are_read_from_an_index_without_sorting_rows_of_one_day(
-    things: InProcessService,
+@pytest.mark.parametrize("name", ["day", "done", "stage"])
+async def test_the_last_rows_are_read_from_an_index_without_sorting_rows_of_one_value(
+    things: InProcessService, name: str
 ) -> None:
     statements = RecordedStatements(things, things.administrator())
 
-    plan = await statements.plan(statements.statement(order=[{"field": "day", "dir": "desc"}], limit=50))
+    plan = await statements.plan(statements.statement(order=[{"field": name, "dir": "desc"}], limit=50))
 
     assert "TEMP B-TREE" not in plan
     assert "Sort" not in plan
@@ -267,16 +268,17 @@ async def test_the_check_sees_a_sort_and_a_scan(things: InProcessService) -> Non
     assert faults(unindexed) or not FOUND.search(unindexed)
 
 
-async def test_the_newest_dates_of_visible_states_are_found_without_reading_rows_of_hidden_states(
-    database_url: str, tmp_path: Path
+@pytest.mark.parametrize("name", ["day", "stage"])
+async def test_the_last_rows_of_visible_states_are_found_without_reading_rows_of_hidden_states(
+    database_url: str, tmp_path: Path, name: str
 ) -> None:
-    """On SQLite, the index of a date has the state. Without it, each row of a hidden state is read from the table. On
-    PostgreSQL, the page is read from the index in its order."""
+    """On SQLite, the index of a date or a state has the state. Without it, each row of a hidden state is read from the
+    table. On PostgreSQL, the page is read from the index in its order."""
     async with inside.open_service(database_url, tmp_path, Errand) as service:
         caller = await service.person(Grant(model="errand", commands="*", clear="*", rows=(where("stage", ne="b"),)))
         run = service.run(caller)
         view = run.view_of("errand")
-        query = {"order": [{"field": "day", "dir": "desc"}], "limit": 50}
+        query = {"order": [{"field": name, "dir": "desc"}], "limit": 50}
         reading = run.engine.reading(caller, view)
         statement = select.page(reading, view.reach("list"), list_search.read_query(run, "errand", "list", query))
         keys = statement.text.replace(statement.text[len("SELECT ") : statement.text.index(" FROM ")], "t.id", 1)

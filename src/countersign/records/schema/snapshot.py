@@ -191,8 +191,8 @@ def _each_index(model: Declared, dialect: Dialect) -> Iterable[Index]:
             yield _index(model.name, f'"{name}{FOLDED_SUFFIX}"')
 
 
-_SHOWN_DOWNWARDS = ("date", "moment")
-"""The kinds of fields by which pages sort records in descending order: they show the newest first."""
+_SHARED_VALUES = ("bool", "date", "moment", "select")
+"""The kinds of fields of which many records have the same value."""
 
 
 def _field_indexes(table_name: str, field: Field, dialect: Dialect, state: str) -> Iterable[Index]:
@@ -217,12 +217,12 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect, state: str) 
     # The first index serves ascending order. Descending order needs a second index on PostgreSQL, because a backward
     # scan of the first index begins with the NULLs, which must come last. On SQLite, a backward scan returns records
     # with equal values in the wrong order of ids, so SQLite must sort them. A large table has thousands of records with
-    # the same date, so dates and moments get a second index.
+    # the same date, and more in the same state, so these kinds get a second index.
     if dialect == "postgres":
         yield _index(table_name, f"{ordered_column} DESC NULLS LAST, id")
-    elif field.kind in _SHOWN_DOWNWARDS:
+    elif field.kind in _SHARED_VALUES:
         # With the state in the index, SQLite skips rows of hidden states without reading them from the table. The
-        # newest of a million rows may all be in a state that the caller does not see.
+        # first of a million rows may all be in a state that the caller does not see.
         yield _index(table_name, f"{ordered_column} DESC, id{state}")
 
 
