@@ -1,8 +1,8 @@
 """Visits to pages: each page, light and dark, in a wide window and at 400 % zoom, must be accessible, log no errors to
 the console, and send requests only to this machine.
 
-A test takes one visitor through all pages. `make test` gives each page one visitor and one colour scheme; --full takes
-all of them and counts.
+A test takes one visitor through all pages. `make test` gives each page one visitor, one colour scheme, and axe-core in
+one of two windows; --full takes all of them, in three windows, and counts.
 """
 
 import asyncio
@@ -22,6 +22,9 @@ from tests.figures import ROOT, Figures
 SCHEMES = ("light", "dark")
 WINDOWS = ((1280, 1024), (320, 256))
 """A window of 1280 × 1024 at 400 % zoom has 320 × 256 (WCAG 2.2, 1.4.10)."""
+
+FULL_WINDOWS = ((1440, 900), (390, 844), (320, 256))
+"""The windows of --full: a desk, a phone, and 400 % zoom."""
 
 LOADING = "main:not(:has(.swatches)) :is(.loading, .skeleton, [aria-busy=true])"
 """The elements that a page shows while it loads. The page /design always shows them."""
@@ -105,19 +108,25 @@ async def spoil(page: Page, visitor: Visitor, *, but: str) -> None:
 
 
 async def check_pages(
-    page: Page, axe: str, visitor: Visitor, pages: Chosen, ids: Mapping[str, str] | None = None
+    page: Page,
+    axe: str,
+    visitor: Visitor,
+    pages: Chosen,
+    ids: Mapping[str, str] | None = None,
+    *,
+    is_full: bool = False,
 ) -> tuple[int, list[str]]:
     """Check all of these pages. Return the number of pages in all their schemes, and the faults of the pages."""
     violations: list[str] = []
     for number, (place, schemes) in enumerate(pages):
         turns = tuple(enumerate(schemes, number))
         try:
-            violations += await find_faults(page, axe, visitor, place, turns, ids or {})
+            violations += await find_faults(page, axe, visitor, place, turns, ids or {}, is_full=is_full)
         except TimeoutError:
             # Once in hundreds of runs Chromium stopped answering for one page. If the page hangs in another tab too, it
             # is a fault.
             page = await page.context.new_page()
-            violations += await find_faults(page, axe, visitor, place, turns, ids or {})
+            violations += await find_faults(page, axe, visitor, place, turns, ids or {}, is_full=is_full)
     return sum(len(schemes) for _, schemes in pages), violations
 
 
@@ -128,6 +137,8 @@ async def find_faults(
     place: Place,
     turns: Sequence[tuple[int, str]],
     ids: Mapping[str, str],
+    *,
+    is_full: bool,
 ) -> list[str]:
     """Return the faults of a page in these schemes, each with its turn.
 
@@ -139,10 +150,11 @@ async def find_faults(
         await arrive(page, visitor, place, ids)
         for turn, scheme in turns:
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            for window, (width, height) in enumerate(WINDOWS):
+            for window, (width, height) in enumerate(FULL_WINDOWS if is_full else WINDOWS):
                 await page.set_viewport_size({"width": width, "height": height})
-                # The slow visitor has every page in every scheme once, in alternating windows.
-                page_violations = await broken(page, axe if turn % len(WINDOWS) == window else "")
+                # A sample has axe-core once in every scheme, in alternating windows.
+                has_axe = is_full or turn % len(WINDOWS) == window
+                page_violations = await broken(page, axe if has_axe else "")
                 violations += [
                     f"{visitor.name}, {place.name}, {scheme}, {width} px: {violation}" for violation in page_violations
                 ]
@@ -173,9 +185,10 @@ async def wait_until_loaded(page: Page, visitor: Visitor) -> None:
         await page.wait_for_selector(LOADING, state="detached")
 
 
-def record_figures(figures: Figures, cells: int, violations: Sequence[str]) -> None:
+def record_figures(figures: Figures, cells: int, violations: Sequence[str], *, is_full: bool) -> None:
     """Record the figures, and require that there are no faults."""
-    figures.update({"pages_and_schemes": cells, "windows_each": len(WINDOWS), "violations": len(violations)})
+    windows = FULL_WINDOWS if is_full else WINDOWS
+    figures.update({"pages_and_schemes": cells, "windows_each": len(windows), "violations": len(violations)})
     assert not violations, "\n".join(violations)
 
 

@@ -43,8 +43,8 @@ async def test_the_pages_of_the_store(
             await sign_in(page, visitor.signs, "/redeem")
         await spoil(page, visitor, but="/auth/me")
         pages = choose_places(STORE, STORE_VISITORS, visitor, is_full=is_full)
-        cells, violations = await check_pages(page, axe, visitor, pages)
-    record_figures(figures, cells, violations)
+        cells, violations = await check_pages(page, axe, visitor, pages, is_full=is_full)
+    record_figures(figures, cells, violations, is_full=is_full)
 
 
 @pytest.mark.parametrize("visitor", FORM_VISITORS, ids=lambda visitor: visitor.name)
@@ -55,19 +55,20 @@ async def test_the_forms_of_the_store(
         if visitor.signs:
             await sign_in(page, visitor.signs, "/redeem")
         cells, violations = await check_pages(
-            page, axe, visitor, choose_places(FORMS, FORM_VISITORS, visitor, is_full=is_full)
+            page, axe, visitor, choose_places(FORMS, FORM_VISITORS, visitor, is_full=is_full), is_full=is_full
         )
-    record_figures(figures, cells, violations)
+    record_figures(figures, cells, violations, is_full=is_full)
 
 
 async def test_the_pages_of_the_store_before_a_script(
-    browser: Browser, peopled_store: Running, axe: str, figures: Figures
+    browser: Browser, peopled_store: Running, axe: str, figures: Figures, *, is_full: bool
 ) -> None:
     visitor = Visitor("before-a-script", api="fails")
     async with visiting(browser, peopled_store.url, visitor) as page:
         await page.context.route("**/assets/*.js", lambda route: route.abort())
-        cells, violations = await check_pages(page, axe, visitor, [(place, SCHEMES) for place in READABLE])
-    record_figures(figures, cells, violations)
+        pages = [(place, SCHEMES) for place in READABLE]
+        cells, violations = await check_pages(page, axe, visitor, pages, is_full=is_full)
+    record_figures(figures, cells, violations, is_full=is_full)
 
 
 def test_every_page_has_its_place() -> None:

@@ -59,9 +59,9 @@ async def test_the_pages_of_the_work_app(
             await busy_desk.sign_in(page, visitor.signs)
         await spoil(page, visitor, but="/api/meta")
         cells, violations = await check_pages(
-            page, axe, visitor, choose_places(WORK, WORK_VISITORS, visitor, is_full=is_full), ids
+            page, axe, visitor, choose_places(WORK, WORK_VISITORS, visitor, is_full=is_full), ids, is_full=is_full
         )
-    record_figures(figures, cells, violations)
+    record_figures(figures, cells, violations, is_full=is_full)
 
 
 def test_every_page_has_its_place() -> None:
