@@ -7,7 +7,6 @@ import { FormErrors, SelectField, TextField } from "./components/field";
 import { Icon } from "./components/icon";
 import { Heading } from "./components/heading";
 import { Menu } from "./components/menu";
-import { Pager } from "./components/pager";
 import { Empty, FailureNotice, Loading } from "./components/states";
 import { Table } from "./components/table";
 import { Tabs } from "./components/tabs";
@@ -166,7 +165,6 @@ function DataSamples() {
           { name: "size", label: "Size", cell: (row) => size(row.size), isNumber: true, canSort: true },
         ]}
       />
-      <Pager offset={50} limit={50} total={1_000_000} onGo={(offset) => showToast(number(offset))} />
       <Tabs
         label="Channels"
         chosen={tab}

@@ -8,7 +8,7 @@ import { setQuery, query } from "../../shared/router";
 import { EditProduct } from "./edit_product";
 import { fetchProductState, type ProductState } from "./product_state";
 import { EditMedia } from "./edit_media";
-import { ProductArea } from "./publisher_area";
+import { ProductArea, ProductPath } from "./publisher_area";
 import { Status } from "./products";
 import { RequirePublisher } from "./require_publisher";
 import { Releases } from "./releases";
@@ -24,9 +24,7 @@ export function ManageProduct({ slug }: { slug: string }) {
   }
   const page = (
     <>
-      <p class="small">
-        <a href="/publisher">{tStore("publisher")}</a>
-      </p>
+      <ProductPath />
       <Heading title={request.state === "loaded" ? request.value.product.title : slug}>
         {request.state === "loaded" && (
           <span class="row">

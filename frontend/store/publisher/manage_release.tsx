@@ -1,5 +1,6 @@
 // The publisher's page of one release: its files, their processing, and the actions publish, promote and yank.
 import { useRequest } from "../../shared/request";
+import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
 import { RequestResult } from "../../shared/components/states";
@@ -7,9 +8,9 @@ import { Problem } from "../../shared/problem";
 import { translator } from "../../shared/i18n";
 import { Markdown } from "../markdown";
 import { fetchProductState, type ProductState } from "./product_state";
-import { ProductArea } from "./publisher_area";
+import { ProductArea, ProductPath } from "./publisher_area";
 import { RequirePublisher } from "./require_publisher";
-import { allReleases, previousRelease, type Release, ReleaseStatus } from "./releases";
+import { allReleases, channelLabel, previousRelease, type Release, ReleaseStatus } from "./releases";
 import { ReleaseActions } from "./release_actions";
 import { FileTable } from "./release_files";
 import { ReleaseSteps } from "./release_steps";
@@ -22,16 +23,15 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
   if (request.state === "failed" && request.problem.status === 404) {
     return <NotFound />;
   }
+  const title = request.state === "loaded" ? request.value.product.title : slug;
   const page = (
     <>
-      <p class="small">
-        <a href="/publisher">{tStore("publisher")}</a> / <a href={`/publisher/products/${slug}`}>{slug}</a>
-      </p>
-      <Heading title={`${slug} ${version}`}>
+      <ProductPath slug={slug} title={title} />
+      <Heading title={`${title} ${version}`}>
         {request.state === "loaded" && (
           <span class="row">
             <ReleaseStatus release={request.value.release} />
-            {request.value.release.channel}
+            <Chip plain>{channelLabel(request.value.release.channel)}</Chip>
           </span>
         )}
       </Heading>

@@ -1,7 +1,7 @@
 // The frame of the publisher's pages: the organisation and the navigation at the left, the page beside them.
 import type { ComponentChildren } from "preact";
 import { Menu } from "../../shared/components/menu";
-import type { IconName } from "../../shared/components/icon";
+import { Icon, type IconName } from "../../shared/components/icon";
 import { isOwnerOf, isPublisher, me } from "../me";
 import { Monogram } from "../monogram";
 import { SideNav, type SidePlace } from "../side_nav";
@@ -81,6 +81,22 @@ export function PublisherArea({ org, current, isFixed = false, children }: Props
       </div>
       <div class="publisher-page-content">{children}</div>
     </div>
+  );
+}
+
+/** The path above the heading: the products, and on a release's page the product. */
+export function ProductPath({ slug, title }: { slug?: string; title?: string }) {
+  return (
+    <nav class="breadcrumb" aria-label={tStore("breadcrumb")}>
+      <a href="/publisher">{tStore("products")}</a>
+      <Icon name="chevron-right" size="s" />
+      {slug !== undefined && (
+        <>
+          <a href={`/publisher/products/${slug}`}>{title}</a>
+          <Icon name="chevron-right" size="s" />
+        </>
+      )}
+    </nav>
   );
 }
 

@@ -9,7 +9,7 @@ import { go } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { idempotencyHeader, useSubmit } from "./form";
-import { CHANNELS, type Release } from "./releases";
+import { channelLabel, CHANNELS, type Release } from "./releases";
 import { translator } from "../../shared/i18n";
 
 const t = translator("publisher");
@@ -102,7 +102,7 @@ export function ReleaseActions({ product, release, previousRelease, reload }: Pr
           name="channel"
           label={t("promote.to")}
           value={channel}
-          options={otherChannels.map((otherChannel) => [otherChannel, otherChannel] as const)}
+          options={otherChannels.map((otherChannel) => [otherChannel, channelLabel(otherChannel)] as const)}
           onChange={(value) => setChannel(value as Channel)}
         />
         {problem && <FailureNotice problem={problem} />}

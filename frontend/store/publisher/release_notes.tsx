@@ -6,7 +6,7 @@ import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { Markdown } from "../markdown";
 import { errorOfField, idempotencyHeader, useSubmit } from "./form";
-import { CHANNELS, type Release } from "./releases";
+import { channelLabel, CHANNELS, type Release } from "./releases";
 import type { useStoredInput } from "../stored_input";
 
 const tStore = translator("store");
@@ -61,7 +61,7 @@ export function ReleaseNotes({ product, release, typing, isUnsaved, reload, onSa
             name="channel"
             label={tStore("channel")}
             value={value.channel}
-            options={CHANNELS.map((channel) => [channel, channel] as const)}
+            options={CHANNELS.map((channel) => [channel, channelLabel(channel)] as const)}
             onChange={(channel) => change({ ...value, channel: channel as Release["channel"] })}
           />
         </div>

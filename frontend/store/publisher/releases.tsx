@@ -25,6 +25,10 @@ export type Release = Schemas["Release"] | (Schemas["Draft"] & { published_at?: 
 
 export const CHANNELS = ["stable", "beta", "nightly", "alpha"] as const;
 
+export function channelLabel(channel: string): string {
+  return tStore(`channel.${channel}` as "channel.stable");
+}
+
 export function Releases({ product }: { product: Detail }) {
   const request = useRequest(
     (signal) => allReleases(product.id, signal),
@@ -43,7 +47,7 @@ export function Releases({ product }: { product: Detail }) {
               keyOf={(row) => row.version}
               columns={[
                 { name: "version", label: t("version"), cell: (row) => <a href={addressOf(row)}>{row.version}</a> },
-                { name: "channel", label: tStore("channel"), cell: (row) => row.channel },
+                { name: "channel", label: tStore("channel"), cell: (row) => channelLabel(row.channel) },
                 { name: "status", label: t("status"), cell: (row) => <ReleaseStatus release={row} /> },
                 { name: "published", label: tStore("published"), cell: (row) => row.published_at && date(row.published_at) },
                 { name: "former", label: t("roll.back.title"), cell: (row) => <RollBackLink release={previousRelease(row, rows)} at={addressOf(row)} /> },
@@ -126,7 +130,7 @@ function NewRelease({ product }: { product: Detail }) {
           name="channel"
           label={tStore("channel")}
           value={value.channel}
-          options={CHANNELS.map((channel) => [channel, channel] as const)}
+          options={CHANNELS.map((channel) => [channel, channelLabel(channel)] as const)}
           onChange={(channel) => setValue({ ...value, channel: channel as ReleaseInput["channel"] })}
         />
         <Field name="notes" label={t("notes")} help={t("markdown")} error={errorOfField(problem, "notes")}>

@@ -13,7 +13,7 @@ import { idempotencyHeader, useSubmit } from "./form";
 import { blockingFiles } from "./ready_to_publish";
 import type { JobStates } from "./processing_job";
 import type { Step } from "./publication_steps";
-import type { Release } from "./releases";
+import { channelLabel, type Release } from "./releases";
 
 const tStore = translator("store");
 const t = translator("publisher");
@@ -50,7 +50,7 @@ export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onSte
   const bytes = files.reduce((sum, file) => sum + file.size, 0);
   const facts: [string, string][] = [
     [t("version"), release.version],
-    [tStore("channel"), release.channel],
+    [tStore("channel"), channelLabel(release.channel)],
     [t("files"), `${plural(files.length, t("files.one"), t("files.n"))}, ${size(bytes)}`],
     [tStore("platform"), platforms.join(", ") || t("platform.none")],
   ];

@@ -36,8 +36,6 @@ const FILTERS: Record<string, readonly [field: string, op: Op, value?: (text: st
   until: ["at", "lt", (text) => dayStart(text, 1)],
 };
 
-export type FilterName = keyof typeof FILTERS;
-
 /** The start of a local day, `later` days after the given one; null if the text is not a day. */
 function dayStart(text: string, later: number): string | null {
   const day = new Date(`${text}T00:00`);

@@ -4,6 +4,7 @@ import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
 import { type Field, type Meta, type Model, type Row } from "../api";
 import { addressOf, listColumns, mayRun, titleOf } from "../models";
+import { formatWholeAmount } from "../values/money";
 import { optionLabel } from "../values/options";
 import { Value } from "../values/value";
 import { translator } from "../../shared/i18n";
@@ -49,7 +50,7 @@ export function BoardCard({ meta, model, field, row, states, onMove, onDrag }: P
       {mayRun(model, "get") ? <a href={addressOf(model.name, row.id)}>{title}</a> : <strong>{title}</strong>}
       {amount && (
         <span class="amount">
-          <Value meta={meta} field={amount} value={row[amount.name]} isCell />
+          {typeof row[amount.name] === "number" ? formatWholeAmount(Number(row[amount.name]), amount.currency) : <Value meta={meta} field={amount} value={row[amount.name]} isCell />}
         </span>
       )}
       <span class="card-facts">

@@ -9,6 +9,7 @@ import { type Meta, type Row, run } from "../api";
 import { addressOf, canList, mayRun, modelOf } from "../models";
 
 const tAudit = translator("audit");
+const tApprovals = translator("approvals");
 const t = translator("connect");
 
 const MAX_SHOWN = 50;
@@ -18,7 +19,7 @@ export function AgentActivity({ meta, token }: { meta: Meta; token: Row }) {
   const canRead = audit !== undefined && canList(audit) && audit.fields.some((field) => field.name === "agent_token");
   return (
     <section class="stack" aria-labelledby="calls">
-      <h2 id="calls">{t(canRead ? "calls" : "calls.plans")}</h2>
+      <h3 id="calls">{t(canRead ? "calls" : "calls.plans")}</h3>
       <p class="quiet">{t(canRead ? "calls.text" : "calls.plans.text")}</p>
       {canRead ? <AuditEntries meta={meta} token={token} /> : <ProposedBy token={token} />}
     </section>
@@ -75,7 +76,7 @@ function ProposedBy({ token }: { token: Row }) {
             columns={[
               { name: "at", label: tAudit("at"), cell: (plan) => <a href={`/approvals?plan=${encodeURIComponent(plan.id)}`}>{dateTime(plan.proposed_at)}</a> },
               { name: "command", label: tAudit("command"), cell: (plan) => <code>{plan.command}</code> },
-              { name: "state", label: t("state"), cell: (plan) => plan.state },
+              { name: "state", label: t("state"), cell: (plan) => tApprovals(`state.${plan.state}` as "state.pending") },
             ]}
           />
         )

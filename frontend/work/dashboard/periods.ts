@@ -10,7 +10,6 @@ export interface Period {
 }
 
 export const PERIODS = ["7d", "30d", "90d", "12w", "year", "custom"] as const;
-export type PeriodName = (typeof PERIODS)[number];
 
 const DAY_MS = 86_400_000;
 const MOST_DAYS = 45;

@@ -203,7 +203,7 @@ export function States({ model, filter, title, state }: TileProps & { state: Fie
                 </li>
               ))}
             </ul>
-            {endedPart && <p class="states-note">{t("ended", { share: percent(endedPart.share, false), models: nounOf(model.plural), state: optionLabel(state, endedPart.value) })}</p>}
+            {endedPart && <p class="states-note">{t("ended", { share: percent(endedPart.share, false), models: nounOf(model.plural), state: nounOf(optionLabel(state, endedPart.value)) })}</p>}
             </>
           );
         }}

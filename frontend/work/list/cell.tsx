@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Field, Meta, Model, Row } from "../api";
 import { mayRun, titleOf } from "../models";
+import { formatAmount } from "../values/money";
 import { Value } from "../values/value";
 import { addressInList } from "./list_position";
 
@@ -44,24 +45,29 @@ export function Cell({ meta, model, field, row, rowIndex, column, isFocused, isF
           onClick={(event) => onSelect(event.shiftKey)}
         />
       )}
-      {children || <CellContent {...{ meta, model, field, row, rowIndex, column }} />}
+      {children || <CellContent {...{ meta, model, field, row, rowIndex, column, lineClass }} />}
     </div>
   );
 }
 
-type ContentProps = Pick<Props, "meta" | "model" | "field" | "row" | "rowIndex" | "column">;
+type ContentProps = Pick<Props, "meta" | "model" | "field" | "row" | "rowIndex" | "column" | "lineClass">;
 
-function CellContent({ meta, model, field, row, rowIndex, column }: ContentProps) {
+function CellContent({ meta, model, field, row, rowIndex, column, lineClass }: ContentProps) {
   if (!row) {
     return <span class="skeleton" />;
   }
-  const value = <Value meta={meta} field={field} value={row[field.name]} isCell />;
+  const content = row[field.name];
+  if (lineClass !== undefined && field.kind === "money" && typeof content === "number") {
+    // Phones show no column headings, so the amount has its currency.
+    return formatAmount(content, field.currency);
+  }
+  const value = <Value meta={meta} field={field} value={content} isCell />;
   if (column > 0 || field.kind === "ref" || !mayRun(model, "get")) {
     return value;
   }
   return (
     <a href={addressInList(model, row.id, rowIndex)} tabIndex={-1}>
-      {row[field.name] ? value : titleOf(model, row)}
+      {content ? value : titleOf(model, row)}
     </a>
   );
 }

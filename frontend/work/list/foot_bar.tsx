@@ -31,20 +31,20 @@ export function FootBar({ model, rows, children }: { model: Model; rows: Rows; c
         </span>
       )}
       <span class="keys-hint right">
-        <kbd>↵</kbd> {t("key.short.open")}{" "}
-        {mayRun(model, "update") && (
-          <>
-            <kbd>F2</kbd> {t("key.short.edit")}{" "}
-          </>
-        )}
-        {hasBulkCommands(model) && (
-          <>
-            <kbd>{t("key.space")}</kbd> {t("key.short.select")}{" "}
-          </>
-        )}
-        <kbd>?</kbd> {t("key.short.all")}
+        <KeyHint keyName="↵">{t("key.short.open")}</KeyHint>
+        {mayRun(model, "update") && <KeyHint keyName="F2">{t("key.short.edit")}</KeyHint>}
+        {hasBulkCommands(model) && <KeyHint keyName={t("key.space")}>{t("key.short.select")}</KeyHint>}
+        <KeyHint keyName="?">{t("key.short.all")}</KeyHint>
       </span>
       {children}
     </div>
+  );
+}
+
+function KeyHint({ keyName, children }: { keyName: string; children: string }) {
+  return (
+    <span>
+      <kbd>{keyName}</kbd> {children}
+    </span>
   );
 }

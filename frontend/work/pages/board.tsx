@@ -14,7 +14,7 @@ import { BoardCard } from "../board/board_card";
 import { Lane } from "../board/lane";
 import { actionsOf, addressOf, workflowField, mayRun, modelOf, nounOf } from "../models";
 import { ViewSwitch } from "../list/view_switch";
-import { formatMoney } from "../values/money";
+import { formatWholeAmount } from "../values/money";
 import { optionLabel } from "../values/options";
 import { save } from "../record/save";
 import { FavouriteButton } from "../shell/favourite_button";
@@ -133,7 +133,7 @@ function Lanes({ meta, model, field, fields }: Props) {
                     key={state}
                     {...{ field, state }}
                     total={lane?.total ?? 0}
-                    sum={sum && sum.sum !== null && sum.count > 0 ? formatMoney(sum.sum) : null}
+                    sum={sum && sum.sum !== null && sum.count > 0 ? formatWholeAmount(sum.sum, amount.currency) : null}
                     isWhole={(lane?.total ?? 0) <= MAX_CARDS}
                     isClosed={dragged !== null && !dragged.includes(state)}
                     address={`/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([{ field: field.name, op: "eq", value: state }]))}`}

@@ -11,6 +11,7 @@ import { AgentActivity } from "../connect/agent_activity";
 import { ClientSetup } from "../connect/client_setup";
 import { ToolList } from "../connect/tool_list";
 import { canList, modelOf } from "../models";
+import { isNarrow } from "../screen_size";
 import { translator } from "../../shared/i18n";
 import "../agents/agents.css";
 
@@ -24,7 +25,7 @@ export function Connect({ meta }: { meta: Meta }) {
 function ConnectContent({ meta }: { meta: Meta }) {
   const url = `${location.origin}/mcp`;
   return (
-    <div class="stack">
+    <div class="stack connect">
       <Heading title={t("title")}>
         <LinkButton href="/agents">{t("make")}</LinkButton>
       </Heading>
@@ -36,7 +37,7 @@ function ConnectContent({ meta }: { meta: Meta }) {
       <section class="stack" aria-labelledby="clients">
         <h2 id="clients">{t("clients")}</h2>
         <p class="quiet">{t("clients.text")}</p>
-        <ClientSetup />
+        <ClientSetup isNarrow={isNarrow.value} />
       </section>
       <ToolList />
       <ConnectedAgents meta={meta} />
@@ -48,22 +49,25 @@ function ConnectedAgents({ meta }: { meta: Meta }) {
   const order = [{ field: "issued_at", dir: "desc" }];
   const tokenRequest = useRequest((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), []);
   return (
-    <RequestResult request={tokenRequest}>
-      {({ value }) => {
-        const token = value.find((row) => row.id === query.value.get("token"));
-        return (
-          <>
-            <SelectField
-              name="of-token"
-              label={t("choose")}
-              value={token?.id ?? ""}
-              onChange={(id) => setQuery({ token: id })}
-              options={[["", t("choose.none")], ...value.map((row) => [row.id, String(row["label"])] as const)]}
-            />
-            {token && <AgentActivity key={token.id} {...{ meta, token }} />}
-          </>
-        );
-      }}
-    </RequestResult>
+    <section class="stack" aria-labelledby="activity">
+      <h2 id="activity">{t("activity")}</h2>
+      <RequestResult request={tokenRequest}>
+        {({ value }) => {
+          const token = value.find((row) => row.id === query.value.get("token"));
+          return (
+            <>
+              <SelectField
+                name="of-token"
+                label={t("choose")}
+                value={token?.id ?? ""}
+                onChange={(id) => setQuery({ token: id })}
+                options={[["", t("choose.none")], ...value.map((row) => [row.id, String(row["label"])] as const)]}
+              />
+              {token && <AgentActivity key={token.id} {...{ meta, token }} />}
+            </>
+          );
+        }}
+      </RequestResult>
+    </section>
   );
 }

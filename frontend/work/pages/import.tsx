@@ -7,7 +7,7 @@ import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
 import { plural, number, translator } from "../../shared/i18n";
 import { runOrPropose, type Meta, type Model } from "../api";
-import { fieldOptions, withLabels, readCsvFile } from "../import/mapping";
+import { fieldOptions, type Mapping, withLabels, readCsvFile } from "../import/mapping";
 import { workflowField, mayRun, modelOf } from "../models";
 import { ProposedNotice } from "../record/proposed_notice";
 import { type DateOrder, type Decimal, defaultNotation } from "../values/csv_notation";
@@ -42,7 +42,7 @@ function ImportForm({ model, canRestore }: { model: Model; canRestore: boolean }
   const [text, setText] = useState("");
   const [headers, setHeaders] = useState<string[]>([]);
   const [rowCount, setRowCount] = useState(0);
-  const [mapping, setMapping] = useState<string[]>([]);
+  const [mapping, setMapping] = useState<Mapping>([]);
   const [decimal, setDecimal] = useState<Decimal>(defaultNotation.decimal);
   const [order, setOrder] = useState<DateOrder>(defaultNotation.date_order);
   const [isRestore, setIsRestore] = useState(false);

@@ -16,7 +16,7 @@ import { number, relativePast, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { addressOf, modelOf } from "../models";
 import { InviteForm, InviteLink } from "../users/invite_form";
-import { giveRoles, linkFor, managesPeople, MOST_PEOPLE, type People, type Person, loadPeople, setActive } from "../users/people";
+import { giveRoles, linkFor, managesPeople, MOST_PEOPLE, type People, type Person, loadPeople, roleName, setActive } from "../users/people";
 import { Roles } from "../users/role_matrix";
 import "../agents/agents.css";
 import "../head_action.css";
@@ -112,7 +112,7 @@ interface ListProps {
 }
 
 function List({ people, onAsk, onEnable }: ListProps) {
-  const titles = new Map(people.roles.map((role) => [role.id, String(role["title"])]));
+  const titles = new Map(people.roles.map((role) => [role.id, roleName(role)]));
   const rolesOf = (person: Person) => (people.memberships.get(person.id) ?? []).map((membership) => titles.get(membership.role) ?? membership.role.slice(0, 8));
   return (
     <>
@@ -122,11 +122,11 @@ function List({ people, onAsk, onEnable }: ListProps) {
         keyOf={(person) => person.id}
         columns={[
           { name: "username", label: t("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
+          { name: "name", label: t("name"), cell: (person) => String(person["name"] ?? "") },
+          { name: "roles", label: t("roles"), cell: (person) => rolesOf(person).join(", ") || <span class="quiet">{t("roles.none")}</span> },
           ...(people.people.some((person) => "last_seen_at" in person)
             ? [{ name: "seen", label: t("seen"), cell: (person: Person) => (person["last_seen_at"] ? relativePast(String(person["last_seen_at"])) : <span class="quiet">{t("seen.never")}</span>) }]
             : []),
-          { name: "name", label: t("name"), cell: (person) => String(person["name"] ?? "") },
-          { name: "roles", label: t("roles"), cell: (person) => rolesOf(person).join(", ") || <span class="quiet">{t("roles.none")}</span> },
           {
             name: "state",
             label: t("state"),
@@ -225,7 +225,7 @@ function Question({ question: { person, about }, people, onLink, onClose }: Ques
           {people.roles.map((role) => (
             <label key={role.id} class="row tick">
               <input type="checkbox" checked={roles.has(role.id)} onChange={(event) => turn(role.id, event.currentTarget.checked)} />
-              {String(role["title"])}
+              {roleName(role)}
             </label>
           ))}
         </div>

@@ -8,7 +8,7 @@ import { RequestResult } from "../../shared/components/states";
 import { dateTime, number, plural, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, run } from "../api";
 import type { Plan } from "../approvals/plan";
-import { fieldOf, mayRun, nounOf } from "../models";
+import { fieldOf, mayRun, nounOf, workflowField } from "../models";
 import { AgentAvatar, Avatar } from "../values/avatar";
 import { Value } from "../values/value";
 import { Changes } from "./changes";
@@ -211,6 +211,9 @@ function eventText(model: Model, { command, changes, fields = [] }: HistoryEntry
     case "outside.change":
       return names.length === 1 && label ? t("history.did.field", { field: label }) : t("history.did.fields", { n: number(names.length) });
     default:
+      if (label && names.length === 1 && names[0] === workflowField(model)?.name) {
+        return t("history.did.field", { field: label });
+      }
       return t("history.did.action", { action: model.actions.find((action) => action.id === command)?.label ?? command });
   }
 }

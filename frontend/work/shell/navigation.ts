@@ -3,7 +3,7 @@ import type { IconName } from "../../shared/components/icon";
 import { query } from "../../shared/router";
 import { siteState } from "../../shared/components/heading";
 import { translator } from "../../shared/i18n";
-import type { Meta } from "../api";
+import type { Meta, Model } from "../api";
 import { businessModels, canList, modelOf } from "../models";
 import { managesPeople } from "../users/people";
 import { favourites } from "./favourites";
@@ -46,8 +46,18 @@ export function favouriteGroups(meta: Meta): NavigationGroup[] {
   return entries.length > 0 ? [{ name: "favourites", label: t("favourites"), entries }] : [];
 }
 
+/** The models, each after the models of its group that it refers to: leads before their activities. */
+function byReference(models: readonly Model[]): Model[] {
+  const groupOf = (model: Model) => model.group ?? model.module;
+  const depthOf = (model: Model, seen: readonly Model[] = []): number => {
+    const targets = models.filter((target) => groupOf(target) === groupOf(model) && ![...seen, model].includes(target) && model.fields.some((field) => field.ref === target.name));
+    return Math.max(-1, ...targets.map((target) => depthOf(target, [...seen, model]))) + 1;
+  };
+  return models.map((model) => ({ model, depth: depthOf(model) })).toSorted((a, b) => a.depth - b.depth).map(({ model }) => model);
+}
+
 export function moduleGroups(meta: Meta): NavigationGroup[] {
-  const models = businessModels(meta);
+  const models = byReference(businessModels(meta));
   const counts = recordCounts.value;
   const groups = new Map<string, NavigationGroup>(meta.modules.map(({ name, label }) => [name, { name, label, entries: [] }]));
   for (const model of models) {

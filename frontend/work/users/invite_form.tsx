@@ -5,7 +5,7 @@ import { FormErrors, SelectField, TextField } from "../../shared/components/fiel
 import { Problem } from "../../shared/problem";
 import { type Row, run } from "../api";
 import { useDraft } from "../record/draft";
-import { linkFor } from "./people";
+import { linkFor, roleName } from "./people";
 import { translator } from "../../shared/i18n";
 
 const tCommon = translator("common");
@@ -69,7 +69,7 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
         label={t("role")}
         value={role}
         onChange={(newRole) => draft.set("role", newRole)}
-        options={[["", t("role.none")], ...roles.map((role) => [role.id, String(role["title"])] as const)]}
+        options={[["", t("role.none")], ...roles.map((role) => [role.id, roleName(role)] as const)]}
       />
       <div class="row">
         <Button type="submit" variant="strong" busy={isBusy}>

@@ -21,6 +21,12 @@ export interface People {
   memberships: ReadonlyMap<string, Membership[]>;
 }
 
+/** The name of a role in words: modules name their roles like "sales_manager". */
+export function roleName(role: Row): string {
+  const words = String(role["title"]).replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** Whether this person may manage people. */
 export function managesPeople(meta: Meta): boolean {
   const user = modelOf(meta, "user");

@@ -7,7 +7,7 @@ import { useRequest } from "../../shared/request";
 import { type Meta, type Row, run } from "../api";
 import { addressOf, modelOf } from "../models";
 import { Widget } from "../widgets/widget";
-import type { People } from "./people";
+import { type People, roleName } from "./people";
 
 const t = translator("users");
 
@@ -38,7 +38,7 @@ export function Roles({ meta, people }: { meta: Meta; people: People }) {
           {people.roles.map((roleChoice) => (
             <li key={roleChoice.id}>
               <button type="button" class="role" aria-pressed={roleChoice.id === chosenRole} onClick={() => setChosenRole(roleChoice.id)}>
-                <span class="grow cut">{String(roleChoice["title"])}</span>
+                <span class="grow cut">{roleName(roleChoice)}</span>
                 <span class="quiet">{plural(peopleOf(roleChoice.id), t("role.people.one"), t("role.people"))}</span>
               </button>
             </li>
@@ -53,7 +53,7 @@ export function Roles({ meta, people }: { meta: Meta; people: People }) {
 function Matrix({ meta, role }: { meta: Meta; role: Row }) {
   const filter = [{ field: "role", op: "eq", value: role.id }];
   const grantRequest = useRequest(async (signal) => (await run<Grant[]>("grant", "list", { filter, limit: MAX_GRANTS }, signal)).value, [role.id]);
-  const title = String(role["title"]);
+  const title = roleName(role);
   return (
     <Widget title={title} link={{ href: `/models/grant?filter=${encodeURIComponent(JSON.stringify(filter))}`, label: t("grants") }}>
       <RequestResult request={grantRequest}>

@@ -64,7 +64,7 @@ async def test_a_person_ends_one_session_and_then_all_others(browser: Browser, d
 
             await end(page, "End all others", "All other sessions ended")
             await expect(rows).to_have_count(1)
-            await expect(page.get_by_text("You are signed in nowhere else.")).to_be_visible()
+            await expect(page.get_by_text("You’re not signed in anywhere else.")).to_be_visible()
             assert [status(each) for each in others] == [401, 401]
             await page.reload()
             await expect(rows).to_have_count(1)

@@ -82,7 +82,7 @@ async def test_a_product_is_created_and_its_release_published(
         await expect(page.locator("#notes")).to_have_value("The **first** one")
         await expect(page.locator(".notes-preview strong")).to_have_text("first")
         await visible_step.locator("button:text-is('Continue')").click()
-        for expected_text in (title, "1.0.0", "stable", "1 file", "Linux", "The first one", "becomes public"):
+        for expected_text in (title, "1.0.0", "Stable", "1 file", "Linux", "The first one", "becomes public"):
             await expect(visible_step).to_contain_text(expected_text)
         await assert_accessible(page, axe)
         await visible_step.locator("button:text-is('Publish')").click()

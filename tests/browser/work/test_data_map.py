@@ -78,7 +78,7 @@ async def test_an_administrator_sees_which_fields_agents_see_as_placeholders(bro
 
         await page.click("button:text-is('In clear')")
         await page.fill("#find", "lead.st")
-        await expect(page.locator("main h2")).to_have_text("No field fits")
+        await expect(page.locator("main h2")).to_have_text("No fields match")
         await page.fill("#find", "stage")
         await expect(page.locator("main tbody tr")).to_have_count(1)
         await page.reload()
@@ -195,7 +195,7 @@ async def test_a_field_that_has_changed_meanwhile_is_not_decided_on(
         await page.press("#decide-reason", "Enter")
         await expect(page.locator("dialog[open] .summary")).to_contain_text("customer.hobby has changed in shop.py")
         assert connected.file.read_text() == changed
-        await page.click("dialog[open] button:text-is('Load the data map again')")
+        await page.click("dialog[open] button:text-is('Reload data map')")
         await row_of(page, "hobby").get_by_role("button", name="Hidden:").click()
         await page.fill("#decide-reason", REASON)
         await page.press("#decide-reason", "Enter")

@@ -32,7 +32,7 @@ async def is_kept(page: Page) -> None:
     """Require that the form has everything that was typed."""
     for field, text in FIELDS.items():
         await expect(page.locator(field)).to_have_value(text)
-    await expect(page.locator("#person-role option:checked")).to_have_text("accountant")
+    await expect(page.locator("#person-role option:checked")).to_have_text("Accountant")
 
 
 async def fill_in_the_invitation(page: Page, keyboard: Keyboard) -> None:
@@ -43,7 +43,7 @@ async def fill_in_the_invitation(page: Page, keyboard: Keyboard) -> None:
     await keyboard.press("button:text-is('Invite a person')")
     for field, text in FIELDS.items():
         await keyboard.type(field, text)
-    await keyboard.select("#person-role", "accountant")
+    await keyboard.select("#person-role", "Accountant")
     await is_kept(page)
     await page.reload()
     await is_kept(page)
@@ -68,7 +68,7 @@ async def invite_after_the_session(page: Page, keyboard: Keyboard) -> str:
     await keyboard.press(SEND)
     link = await page.inner_text(".signed .secret")
     await expect(page.locator("#link-made")).to_be_focused()
-    await expect(page.locator("tr:has(th:has-text('nora'))")).to_contain_text("accountant")
+    await expect(page.locator("tr:has(th:has-text('nora'))")).to_contain_text("Accountant")
     return link
 
 

@@ -68,9 +68,11 @@ async def test_a_record_is_moved_by_an_action_with_inputs_and_its_history_shows_
     browser: Browser, desk: Desk, alice: ApiCaller
 ) -> None:
     lead = alice.run("lead.create", title="To be lost")
+    alice.run("lead.qualify", id=lead["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector("[data-action='lead.lose']")
+        await page.wait_for_selector(".timeline >> text=changed stage")
         await expect(page.locator("[data-action='lead.reopen']")).to_have_count(0)
         await page.get_by_label("Why are some actions unavailable?").press("Enter")
         await expect(page.locator("li:has(strong:text-is('Reopen'))")).to_contain_text("Only when Stage is")
