@@ -34,6 +34,14 @@ async def test_home_lists_the_tasks_of_the_person(office: Office) -> None:
     assert home["feed"][0]["by"] == "alice"
 
 
+async def test_home_is_shown_to_people_who_read_the_audit(office: Office) -> None:
+    await office.value("root", "lead.create", title="New")
+
+    home = await office.value("root", "user.home")
+
+    assert (home["feed"][0]["command"], home["feed"][0]["by"]) == ("lead.create", "root")
+
+
 async def test_home_shows_no_hidden_records(office: Office) -> None:
     await office.value("carol", "product.create", sku="SECRET-1", name="Secret product", unit_price_minor=5)
 

@@ -160,7 +160,7 @@ async def history(run: Run, model: str, body: Body, render: ChangeRenderer) -> l
     await crud.read_record(run, model, body.get("id"))
     view = run.view_of(model)
     rows, outside = await _entries(run, view, str(body["id"]))
-    names = await _names(run, rows)
+    names = await names_of(run, rows)
     events = [] if outside[0] is None else [_outside(outside[0])]
     for row, before in zip(rows, outside[1:], strict=True):
         events.append(_event(run, view, names, row))
@@ -252,12 +252,12 @@ def _outside(change: OutsideChange) -> _Event:
     return _Event(entry, change.noticed_at, change.since, [])
 
 
-async def _names(run: Run, rows: Sequence[Row]) -> _Names:
+async def names_of(run: Run, rows: Sequence[Row]) -> _Names:
     """Return a function that gives the caller the name of a person or an agent.
 
     The function returns None for a person that the caller cannot see.
     """
-    people = await _seen_people(run, {row[5] for row in rows if row[5]})
+    people = await seen_people(run, {row[5] for row in rows if row[5]})
     literals = await mask_output.literals(run, [text for row in rows for text in (row[2], row[3]) if text])
 
     def name(user_id: str | None, text: str | None) -> str | None:
@@ -268,7 +268,7 @@ async def _names(run: Run, rows: Sequence[Row]) -> _Names:
     return name
 
 
-async def _seen_people(run: Run, user_ids: Collection[str]) -> Collection[str]:
+async def seen_people(run: Run, user_ids: Collection[str]) -> Collection[str]:
     """Return the ids of the people whose names the caller may know: its own user and the users visible to it."""
     view = run.caller.view.models.get("user")
     visible_people = {run.caller.user_id}
@@ -291,11 +291,13 @@ class RecordChange(msgspec.Struct):
 async def newest_changes(run: Run, models: Collection[str], since_instant: Instant, limit: int) -> list[RecordChange]:
     """Return the newest changes, since an instant, of records of these models that the caller sees."""
     parameters = Parameters(since_instant)
-    visible_condition = AuditVisibility(run.caller.view, run.engine.dialect).sql("e", parameters.put)
+    # The caller's view of the audit itself is limited by such a condition, which cannot contain another one.
+    view = replace(run.caller.view, models={model: run.view_of(model) for model in models})
+    visible_condition = AuditVisibility(view, run.engine.dialect).sql("e", parameters.put)
     model_list = ", ".join(parameters.put(model) for model in models)
     statement = _CHANGES.format(visible=visible_condition, named=model_list, limit=parameters.put(limit))
     rows = await run.engine.records.database.scan(statement, *parameters.values)
-    names = await _names(run, rows)
+    names = await names_of(run, rows)
     return [
         RecordChange(clock.rfc3339(row[0]), names(row[5], row[2]), names(None, row[3]), row[1], row[6], row[7])
         for row in rows
