@@ -119,6 +119,8 @@ export interface Model {
   state_field?: string | null;
   /** The records are in a connected database, and are only read. */
   is_connected?: boolean;
+  /** Whether people and agents who see a record can comment on it. */
+  has_comments?: boolean;
   /** The models whose records refer to records of this model. */
   incoming?: { model: string; field: string; label: Words; field_label: Words }[];
   command_details?: CommandDetails[];

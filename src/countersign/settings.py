@@ -249,7 +249,10 @@ class Settings:
         "days",
     )
     plan_letter_s: int = _setting(
-        300, "Delay between the first pending plan and the e-mail to its approvers; 0: no e-mail.", "seconds"
+        300,
+        "Delay between the first pending plan and the e-mail to its approvers, and between a mention and its e-mail; "
+        "0: no e-mail.",
+        "seconds",
     )
     upload_ttl_s: int = _setting(86400, "How long an incomplete upload is kept.", "seconds")
     artifact_max_mib: int = _setting(204800, "Maximum size of an artifact.", "MiB")

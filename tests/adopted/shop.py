@@ -122,7 +122,7 @@ class Country(Model, table=Table("country", key="code")):
     title = Text()
 
 
-class Customer(Model, table=Table("customer", key="customer_id", rows_about=3)):
+class Customer(Model, table=Table("customer", key="customer_id", rows_about=3), comments=True):
     """A customer."""
 
     first_name = Text(personal="PERSON")
@@ -138,7 +138,7 @@ class Customer(Model, table=Table("customer", key="customer_id", rows_about=3)):
     seen = Moment()
 
 
-class Order(Model, table=Table("Orders", key="id")):
+class Order(Model, table=Table("Orders", key="id"), comments=True):
     """An order."""
 
     customer = Ref("customer", columns="customer_id")

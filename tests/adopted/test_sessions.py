@@ -45,7 +45,7 @@ def _registry(*, is_writable: bool) -> Registry:
         declared = each.declared
         assert declared.table is not None
         table = replace(declared.table, writable=is_writable)
-        models.append(model(each.__name__, declared.fields, table=table))
+        models.append(model(each.__name__, declared.fields, table=table, comments=declared.comments))
     shop = Module("shop", version="1.0.0", models=tuple(models), search_path=("public",), session=SESSION)
     return Registry([base_models.MODULE, shop])
 

@@ -39,10 +39,10 @@ export function listOf(text: string | null | undefined): string[] {
 }
 
 /** The models and commands that no scope includes. The service refuses a scope that names one of them. */
-const MODELS_OF_PAGES = ["view", "favourite", "dashboard", "comment"];
+const MODELS_OF_PAGES = ["view", "favourite", "dashboard"];
 const NEVER_FOR_AGENTS = [
   ...["plan.reject", "user.invite", "session.revoke", "audit_entry.verify"],
-  ...["user.home", "user.find", "user.recent", "user.deactivate", "agent_token.calls"],
+  ...["user.home", "user.find", "user.recent", "user.deactivate", "agent_token.calls", "comment.people"],
 ];
 
 /** Whether a scope may include the command. */

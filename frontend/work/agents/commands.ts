@@ -8,7 +8,7 @@ export interface Command {
   needs_approval: boolean;
 }
 
-const READING = ["get", "list", "search", "count_by", "history", "export", "watch", "related", "series", "verify", "find", "recent", "home", "calls"];
+const READING = ["get", "list", "search", "count_by", "history", "export", "watch", "related", "series", "verify", "find", "recent", "home", "calls", "people"];
 
 export function isReadCommand(id: string): boolean {
   return READING.includes(id.split(".")[1] ?? "");

@@ -21,7 +21,7 @@ import { addressOf, businessModels, mayRun, modelOf, nounOf, titleOf } from "../
 import { ownId } from "../ownership";
 import { shortPast } from "../relative_time";
 import { modelIcon } from "../shell/model_icons";
-import { AgentAvatar } from "../values/avatar";
+import { AgentAvatar, Avatar } from "../values/avatar";
 import { optionLabel, optionTone } from "../values/options";
 import { formatShortAmount, formatWholeAmount } from "../values/money";
 import { KeyFigure, Widget } from "../widgets/widget";
@@ -40,12 +40,23 @@ interface Work {
   events: Event[];
   /** The records opened last, as recorded by the service; null if the service does not record them. */
   visits: Visit[] | null;
+  mentions: Mention[];
 }
 
 /** The used members of the answer of `user.home`. */
 interface FirstPage {
   feed: FeedEntry[];
   recent: { record: Visit }[];
+  mentions: Mention[];
+}
+
+/** A comment that mentions the person. */
+interface Mention {
+  at: string;
+  by: string | null;
+  agent: string | null;
+  comment: string;
+  record: { model: string; id: string; title: unknown };
 }
 
 async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
@@ -63,17 +74,17 @@ async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
   const user = modelOf(meta, "user");
   const loadEvents = async () => {
     if (user && mayRun(user, "home")) {
-      const { feed, recent } = (await run<FirstPage>("user", "home", {}, signal)).value;
-      return { events: feed.slice(0, ACTIVITY_ROWS).map(ofFeed), visits: recent.map((visit) => visit.record) };
+      const { feed, recent, mentions } = (await run<FirstPage>("user", "home", {}, signal)).value;
+      return { events: feed.slice(0, ACTIVITY_ROWS).map(ofFeed), visits: recent.map((visit) => visit.record), mentions };
     }
-    return { events: plan ? await loadActivity(meta, signal) : [], visits: null };
+    return { events: plan ? await loadActivity(meta, signal) : [], visits: null, mentions: [] };
   };
-  const [plans, records, { events, visits }] = await Promise.all([
+  const [plans, records, { events, visits, mentions }] = await Promise.all([
     plan && mayRun(plan, "search") ? run<Work["plans"]>("plan", "search", { filter, order, limit: MOST_PLANS }, signal).then((answer) => answer.value) : noPlans,
     loadOwn(),
     loadEvents(),
   ]);
-  return { plans, ownRecords: records, events, visits };
+  return { plans, ownRecords: records, events, visits, mentions };
 }
 
 export function Home({ meta }: { meta: Meta }) {
@@ -139,7 +150,7 @@ function Bones() {
   );
 }
 
-function Panels({ meta, work: { plans, ownRecords, events, visits: noted } }: { meta: Meta; work: Work }) {
+function Panels({ meta, work: { plans, ownRecords, events, visits: noted, mentions } }: { meta: Meta; work: Work }) {
   const [now_ms, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 30_000);
@@ -148,12 +159,13 @@ function Panels({ meta, work: { plans, ownRecords, events, visits: noted } }: { 
   const day = today(new Date(now_ms));
   const filledPanels = ownRecords.filter((ownRecord) => ownRecord.rows.length > 0);
   const visits = (noted ?? recentVisits.value).filter((recentVisit) => modelOf(meta, recentVisit.model));
-  const isEmpty = plans.total === 0 && filledPanels.length === 0 && events.length === 0;
+  const isEmpty = mentions.length === 0 && plans.total === 0 && filledPanels.length === 0 && events.length === 0;
   return (
     <>
       {!isEmpty && <Tiles {...{ plans, ownRecords, day, now_ms }} />}
       {isEmpty && <Start meta={meta} />}
       <div class="home-part">
+        {mentions.length > 0 && <Mentions {...{ mentions, now_ms }} />}
         {plans.rows.length > 0 && <Decisions {...{ meta, plans, now_ms }} />}
         {filledPanels.map((panel) => (
           <OwnList key={panel.model.name} ownRecords={panel} day={day} />
@@ -231,6 +243,26 @@ function Decisions({ meta, plans, now_ms }: { meta: Meta; plans: Work["plans"]; 
             {plan.agent && <span class="quiet agent-name">{plan.agent}</span>}
             <time class="when age" dateTime={plan.proposed_at}>
               {shortPast(plan.proposed_at, now_ms)}
+            </time>
+          </li>
+        ))}
+      </ul>
+    </Widget>
+  );
+}
+
+function Mentions({ mentions, now_ms }: { mentions: readonly Mention[]; now_ms: number }) {
+  return (
+    <Widget title={t("mentions")} count={mentions.length}>
+      <ul>
+        {mentions.map(({ at, by, agent, comment, record }) => (
+          <li key={comment} class="widget-row">
+            {agent === null ? <Avatar name={by ?? "–"} /> : <AgentAvatar />}
+            <a class="cut grow" href={addressOf(record.model, record.id)}>
+              {t("mentions.by", { name: agent ?? by ?? t("someone") })} <span class="quiet">{String(record.title ?? "")}</span>
+            </a>
+            <time class="when age" dateTime={at}>
+              {shortPast(at, now_ms)}
             </time>
           </li>
         ))}

@@ -12,7 +12,7 @@ import { type Envelope, type Meta, type Model, type Row, run } from "../api";
 import { actionsOf, mayRun, modelOf, titleOf } from "../models";
 import { setPageEntries } from "../palette/entries";
 import { Actions, requestedAction, UnavailableActions } from "../record/actions";
-import { commentModel } from "../record/comments";
+import { hasComments } from "../record/comments";
 import { Conflict, type EditConflict } from "../record/conflict";
 import { DeleteDialog } from "../record/delete_dialog";
 import { EditForm } from "../record/edit_form";
@@ -133,7 +133,7 @@ function RecordContent({ meta, model, answer, onAgain }: Props) {
   );
   const sideTabs: Tab[] = [
     ...(mayRun(model, "history") ? [{ name: "timeline", label: t("history"), content: timeline(false) }] : []),
-    ...(commentModel(meta) ? [{ name: "comments", label: t("comments"), count: loadedTimeline.comments.length || undefined, content: timeline(true) }] : []),
+    ...(hasComments(meta, model) ? [{ name: "comments", label: t("comments"), count: loadedTimeline.comments.length || undefined, content: timeline(true) }] : []),
     { name: "api", label: t("api"), content: () => <ApiView {...{ model, record }} /> },
   ];
   const names = deniedFields.map((deniedField) => deniedField.slice(model.name.length + 1));

@@ -1,21 +1,22 @@
 // A comment in the timeline of a record, and the field for writing one.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
-import { UntrustedText } from "../../shared/components/untrusted_text";
 import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import { dateTime, translator } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
 import { fieldOf, mayRun, modelOf } from "../models";
 import { referencedRecord } from "../referenced_records";
-import { Avatar } from "../values/avatar";
+import { AgentAvatar, Avatar } from "../values/avatar";
 import { Value } from "../values/value";
-import { changeComment, type Comment, commentModel, deleteComment, writeComment } from "./comments";
+import { changeComment, type Comment, commentModel, deleteComment, hasComments, writeComment } from "./comments";
 import { useDraft } from "./draft";
 import { eventTime } from "./event_time";
+import { CommentText, MentionList, type Subject, useMentionList } from "./mentions";
+import "../values/picker.css";
 
 const tCommon = translator("common");
 const t = translator("record");
@@ -39,6 +40,7 @@ async function withErrorToast(action: () => Promise<boolean>): Promise<boolean> 
 
 interface CommentEditorProps {
   id: string;
+  subject: Subject;
   label: string;
   text: string;
   saveLabel: string;
@@ -47,9 +49,12 @@ interface CommentEditorProps {
   onCancel?: () => void;
 }
 
-/** The editor of a comment. Ctrl-Enter saves it. */
-function CommentEditor({ id, label, text, saveLabel, onText, onSave, onCancel }: CommentEditorProps) {
+/** The editor of a comment. Ctrl-Enter saves it, and `@` completes a name. */
+function CommentEditor({ id, subject, label, text, saveLabel, onText, onSave, onCancel }: CommentEditorProps) {
   const [isBusy, setBusy] = useState(false);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const list = useMentionList(area, subject, onText);
+  const listId = `${id}-people`;
   const save = async () => {
     if (text.trim() && !isBusy) {
       setBusy(true);
@@ -58,6 +63,9 @@ function CommentEditor({ id, label, text, saveLabel, onText, onSave, onCancel }:
     }
   };
   const handleKeyDown = (event: KeyboardEvent) => {
+    if (list.handleKey(event)) {
+      return;
+    }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       void save();
@@ -68,17 +76,25 @@ function CommentEditor({ id, label, text, saveLabel, onText, onSave, onCancel }:
   };
   return (
     <form class="comment-form" onSubmit={(event) => (event.preventDefault(), void save())}>
-      <textarea
-        id={id}
-        class="input"
-        rows={Math.min(MAX_ROWS, text.split("\n").length)}
-        maxLength={10_000}
-        aria-label={label}
-        placeholder={label}
-        value={text}
-        onInput={(event) => onText(event.currentTarget.value)}
-        onKeyDown={handleKeyDown}
-      />
+      <div class="picker">
+        <textarea
+          id={id}
+          ref={area}
+          class="input"
+          aria-autocomplete="list"
+          aria-controls={listId}
+          aria-activedescendant={list.isOpen ? `${listId}-${list.activeIndex}` : undefined}
+          rows={Math.min(MAX_ROWS, text.split("\n").length)}
+          maxLength={10_000}
+          aria-label={label}
+          placeholder={label}
+          value={text}
+          onInput={(event) => (onText(event.currentTarget.value), list.update(event.currentTarget))}
+          onKeyDown={handleKeyDown}
+          onBlur={list.close}
+        />
+        <MentionList id={listId} list={list} />
+      </div>
       {(text !== "" || onCancel) && (
         <div class="row">
           <Button type="submit" tight busy={isBusy}>
@@ -100,7 +116,7 @@ function CommentEditor({ id, label, text, saveLabel, onText, onSave, onCancel }:
 export function NewComment({ meta, model, id, onWritten }: { meta: Meta; model: Model; id: string; onWritten: () => void }) {
   const draft = useDraft(`comment:${model.name}/${id}`);
   const comments = commentModel(meta);
-  if (!comments || !mayRun(comments, "create")) {
+  if (!comments || !hasComments(meta, model) || !mayRun(comments, "create")) {
     return null;
   }
   const text = draft.texts["text"] ?? "";
@@ -115,7 +131,7 @@ export function NewComment({ meta, model, id, onWritten }: { meta: Meta; model: 
   return (
     <div class="new-comment">
       <Avatar name={meta.caller.name} size="m" />
-      <CommentEditor id={NEW_COMMENT_ID} label={t("comment.write")} saveLabel={t("comment.save")} text={text} onText={changeText} onSave={write} />
+      <CommentEditor id={NEW_COMMENT_ID} subject={{ model: model.name, record: id }} label={t("comment.write")} saveLabel={t("comment.save")} text={text} onText={changeText} onSave={write} />
     </div>
   );
 }
@@ -125,7 +141,15 @@ function focusLater(selector: string): void {
   setTimeout(() => document.querySelector<HTMLElement>(selector)?.focus(), 0);
 }
 
-export function CommentItem({ meta, comment, isOwn, onChanged }: { meta: Meta; comment: Comment; isOwn: boolean; onChanged: () => void }) {
+interface CommentItemProps {
+  meta: Meta;
+  subject: Subject;
+  comment: Comment;
+  isOwn: boolean;
+  onChanged: () => void;
+}
+
+export function CommentItem({ meta, subject, comment, isOwn, onChanged }: CommentItemProps) {
   const [editedText, setEditedText] = useState<string | null>(null);
   const [isDeleting, setDeleting] = useState(false);
   const userModel = modelOf(meta, "user");
@@ -155,13 +179,20 @@ export function CommentItem({ meta, comment, isOwn, onChanged }: { meta: Meta; c
   };
   return (
     <li id={`comment-${comment.id}`}>
-      <Avatar name={name || "–"} />
+      {comment.agent === null ? <Avatar name={name || "–"} /> : <AgentAvatar />}
       <div>
         <p>
-          <strong>{name || t("history.someone")}</strong> {t("comment.did")}{" "}
+          <strong>{comment.agent ?? (name || t("history.someone"))}</strong>
+          {comment.agent !== null && name && ` ${t("history.for", { name })}`} {t("comment.did")}{" "}
           <time class="quiet" dateTime={comment.written_at} title={dateTime(comment.written_at)}>
             {eventTime(comment.written_at)}
           </time>
+          {comment.edited_at !== null && (
+            <span class="quiet" title={dateTime(comment.edited_at)}>
+              {" "}
+              · {t("comment.edited")}
+            </span>
+          )}
           {isOwn && editedText === null && (
             <span class="comment-menu">
               <Menu
@@ -176,9 +207,9 @@ export function CommentItem({ meta, comment, isOwn, onChanged }: { meta: Meta; c
           )}
         </p>
         {editedText === null ? (
-          <p class="comment-text">{field?.masked ? <Value meta={meta} field={field} value={comment.text} /> : <UntrustedText text={comment.text} />}</p>
+          <p class="comment-text">{field?.masked ? <Value meta={meta} field={field} value={comment.text} /> : <CommentText text={comment.text} mentions={comment.mentions} />}</p>
         ) : (
-          <CommentEditor id={`text-${comment.id}`} label={t("comment.edit")} saveLabel={t("save")} text={editedText} onText={setEditedText} onSave={save} onCancel={close} />
+          <CommentEditor id={`text-${comment.id}`} subject={subject} label={t("comment.edit")} saveLabel={t("save")} text={editedText} onText={setEditedText} onSave={save} onCancel={close} />
         )}
       </div>
       <Dialog

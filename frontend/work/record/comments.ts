@@ -2,11 +2,16 @@
 import { runOrPropose, type Meta, type Model, type Row, run } from "../api";
 import { mayRun, modelOf } from "../models";
 import { ownId } from "../ownership";
+import type { Person } from "./mentions";
 
 export interface Comment extends Row {
   author: string | null;
+  /** The label of the agent that wrote it. */
+  agent: string | null;
   text: string;
+  mentions: Person[];
   written_at: string;
+  edited_at: string | null;
 }
 
 export interface Comments {
@@ -18,6 +23,11 @@ export interface Comments {
 const COMMENT = "comment";
 const MAX_COMMENTS = 200;
 
+/** Whether records of the model have comments that this person may read. */
+export function hasComments(meta: Meta, model: Model): boolean {
+  return model.has_comments === true && commentModel(meta) !== undefined;
+}
+
 /** The model `comment`, if this person may read comments. */
 export function commentModel(meta: Meta): Model | undefined {
   const model = modelOf(meta, COMMENT);
@@ -26,7 +36,7 @@ export function commentModel(meta: Meta): Model | undefined {
 
 /** The newest comments on a record. */
 export async function loadComments(meta: Meta, model: Model, record: string, signal: AbortSignal): Promise<Comments> {
-  if (!commentModel(meta)) {
+  if (!hasComments(meta, model)) {
     return { me: undefined, comments: [] };
   }
   const filter = [

@@ -89,7 +89,7 @@ export function Timeline({ meta, model, id, revision, planId, onlyComments, onLo
           }));
           const commentItems = (filter === "all" || filter === "comments" ? comments : []).map((comment) => ({
             at: comment.written_at,
-            item: <CommentItem key={comment.id} {...{ meta, comment }} isOwn={me !== undefined && comment.author === me} onChanged={timelineRequest.reload} />,
+            item: <CommentItem key={comment.id} {...{ meta, comment }} subject={{ model: model.name, record: id }} isOwn={me !== undefined && comment.author === me} onChanged={timelineRequest.reload} />,
           }));
           const planItems = shownOf(filter, plans).map((plan) => ({ at: plan.proposed_at, item: <WaitingPlan key={plan.id} {...{ meta, plan }} /> }));
           const items = [...planItems, ...eventItems, ...commentItems].sort((item, otherItem) => Date.parse(otherItem.at) - Date.parse(item.at));

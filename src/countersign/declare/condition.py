@@ -21,6 +21,9 @@ class RuntimeValue:
 CALLER: Final = RuntimeValue("CALLER")
 """The id of the calling person, or of the person for whom an agent acts."""
 
+AGENT: Final = RuntimeValue("AGENT")
+"""The label of the calling agent, or no value for a person. Only the models of `base` use it."""
+
 TODAY: Final = RuntimeValue("TODAY")
 """The day on which the command runs, in UTC."""
 

@@ -53,6 +53,7 @@ class ModelOptions(TypedDict, total=False):
     shown_as: str
     commands: tuple[str, ...]
     table: Table
+    comments: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,7 @@ class Declared:
     risks: tuple[Risk, ...] = ()
     table: Table | None = None
     checks: tuple[Check, ...] = ()
+    comments: bool = False
 
     @property
     def state_field(self) -> str | None:
@@ -146,6 +148,7 @@ class Model:
     shown_as       the field that represents a record where only one field can be shown; default: the first text
     commands       the generated commands of the model; default: all, or the reading commands of a model with a table
     table          the table of an existing database whose rows are the records of the model
+    comments       whether people and agents who see a record can comment on it
     """
 
     declared: ClassVar[Declared]
@@ -195,6 +198,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         risks=options.get("risks", ()),
         table=options.get("table"),
         checks=_attributes(cls, Check),
+        comments=options.get("comments", False),
     )
 
 

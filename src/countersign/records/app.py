@@ -32,6 +32,7 @@ from countersign.records import (
     http,
     invitation_page,
     mcp_tools,
+    mention_emails,
     modules,
     own_database,
     redaction,
@@ -62,6 +63,7 @@ from countersign.records.commands import (
 from countersign.records.commands.audit_history import with_audit
 from countersign.records.commands.call_log import CallLog
 from countersign.records.commands.command import CommandFunction
+from countersign.records.commands.mentions import Mentions
 from countersign.records.commands.run import Body, Check, Engine, Run
 from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
@@ -250,6 +252,9 @@ def assembled(
     """Return a service that uses an open context. `adopted` maps the models with a table of an existing database to
     their stores."""
     names = command.names_of(records.registry, builtin_commands.SENTENCES)
+    connected_stores = set((adopted or {}).values())
+    callers = Callers(records, names, partial(_narrowed, records.database.dialect, connected_stores))
+    mentions = Mentions(callers)
     engine = Engine(
         records=records,
         vault=Vault(records.secret, records.database.dialect),
@@ -270,13 +275,12 @@ def assembled(
         commands=names,
         calls=CallLog(records.database),
         adopted=adopted or {},
+        after_writes={"comment": mentions.note, "user": mentions.forget_person},
     )
-    connected_stores = set((adopted or {}).values())
     suspensions = {store.suspensions for store in connected_stores}
-    callers = Callers(records, names, partial(_narrowed, records.database.dialect, connected_stores))
     for suspension in suspensions:
         suspension.on_change(callers.forget)
-    dispatch = Dispatch(engine, READING, builtin_commands.commands())
+    dispatch = Dispatch(engine, READING, builtin_commands.commands(mentions))
     sweep = None
     if adopted:
         days = records.settings.seen_value_days
@@ -361,6 +365,7 @@ async def tended(service: RecordsService) -> AsyncGenerator[None]:
         periodic(lambda: tend(service), every_s=TEND_EVERY_S),
         periodic(engine.calls.write, every_s=CALLS_EVERY_S),
         periodic(lambda: emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
+        periodic(lambda: mention_emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
         _suspension_letters(service),
         _value_sweep(service),
         _outside_changes(service),

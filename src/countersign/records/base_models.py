@@ -18,6 +18,7 @@ from countersign.declare import (
     Text,
 )
 from countersign.declare import Setting as DeclaredSetting
+from countersign.declare.condition import AGENT
 
 RULING = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
 """The models that define the rights of callers. Writing one of their records changes the rights of callers."""
@@ -33,7 +34,7 @@ class User(Model, label_de="Benutzer", icon="user", shown_as="username", subtitl
     letters = Select(
         Option("digest", de="Übersicht"),
         Option("none", de="Keine"),
-        help="About plans that wait for the person; a digest unless none are wanted",
+        help="About plans that wait for the person, and mentions; a digest unless none are wanted",
     )
     external_id = Text(
         max_length=200, restricted=(ADMINISTRATOR,), help="Of the person in a connected database, for its policies"
@@ -202,12 +203,17 @@ class AuditEntry(
     request_id = Text(readonly=True)
 
 
-PAGE_MODELS = frozenset({"view", "favourite", "dashboard", "comment"})
-"""The models that pages use. Agents have no access to them, so that a person's notes and layouts do not become input of
-agents."""
+PAGE_MODELS = frozenset({"view", "favourite", "dashboard"})
+"""The models that pages use. Agents have no access to them: a person's layouts must not become input of agents."""
 
 STAMPED: Mapping[str, tuple[str, ...]] = {"comment": ("written_at",)}
 """Maps a model to the time stamps that the service sets when a record is created."""
+
+EDIT_STAMPS: Mapping[str, Mapping[str, str]] = {"comment": {"text": "edited_at"}}
+"""Maps a model and a field to the time stamp that the service sets when the field of an existing record changes."""
+
+SET_ONCE: Mapping[str, tuple[str, ...]] = {"comment": ("model", "record")}
+"""Maps a model to the fields that callers set only in a new record."""
 
 _KEPT = ("get", "list", "search", "create", "update", "delete")
 _NAME_LENGTH = 200
@@ -253,13 +259,18 @@ class Dashboard(
 class Comment(
     Model, label_de="Kommentar", plural_de="Kommentare", icon="message-square", shown_as="record", commands=_KEPT
 ):
-    """A comment on a record. Everyone who sees the record reads it."""
+    """A comment on a record. Everyone who sees the record sees its comments."""
 
-    author = Ref("user", readonly=True, default=CALLER, on_delete="clear")
+    author = Ref("user", readonly=True, default=CALLER, on_delete="clear", help="Of an agent's comment, its person")
+    agent = Text(readonly=True, default=AGENT, help="The label of the agent that wrote it")
     model = Text(required=True, max_length=100)
     record = Text(required=True, max_length=1_000, index=True, help="The id of the record")
-    text = LongText(required=True, personal="NOTES", max_length=10_000)
+    text = LongText(
+        required=True, personal="TEXT", max_length=10_000, help="@ and the name of a user notify this person"
+    )
+    mentions = Structure(readonly=True, help="The mentioned people, as far as you see them and the text")
     written_at = Moment(readonly=True, index=True)
+    edited_at = Moment(readonly=True, help="When the text was changed last")
 
 
 CURRENCY = DeclaredSetting(

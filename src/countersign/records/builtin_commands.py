@@ -16,6 +16,7 @@ from countersign.records.audit.verify import ChainReport, DefectKind
 from countersign.records.commands import call_log, command, crud, find, no_escalation, record_writer
 from countersign.records.commands.command import CommandFunction
 from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
+from countersign.records.commands.mentions import Mentions
 from countersign.records.commands.run import Body, Run
 
 
@@ -93,7 +94,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "user": {
         "invite": "Creates a one-time link, valid for a day, with which a person sets a password. Requires id.",
         "deactivate": "Switches a person off; its sessions and agents end at once. Requires id.",
-        "home": "Answers the caller's first page: waiting plans, due records, tickets, recent records, activity.",
+        "home": "Answers the caller's first page: waiting plans, due records, tickets, recent records, activity, "
+        "mentions.",
         "recent": "Lists the records that the caller opened last.",
         "find": "Finds records of all models by their name. Requires q.",
     },
@@ -104,10 +106,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "read values that they do not see yet, also send confirmed: true.",
     },
     "audit_entry": {"verify": "Reads the whole audit and reports every entry that was changed or is missing."},
+    "comment": {
+        "people": "Lists people to mention in a comment. Requires model and record; `q` is a part of the name."
+    },
 }
 
 
-def commands() -> Mapping[str, Mapping[str, CommandFunction]]:
+def commands(mentions: Mentions) -> Mapping[str, Mapping[str, CommandFunction]]:
     """Return the built-in commands, keyed by model and name."""
     return {
         "plan": {
@@ -127,6 +132,7 @@ def commands() -> Mapping[str, Mapping[str, CommandFunction]]:
         },
         "setting": {"data_map": data_map.data_map, "decide": data_map.decide},
         "audit_entry": {"verify": AuditCheck().verify},
+        "comment": {"people": mentions.people},
     }
 
 

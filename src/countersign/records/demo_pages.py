@@ -25,13 +25,14 @@ class _View(NamedTuple):
 
 
 class _Comment(NamedTuple):
-    """A comment on an open lead. `place` selects the lead: one of the three that close first, or the lead with a long
-    history."""
+    """A comment on an open lead, by a person or an agent of the person. `place` selects the lead: one of the three that
+    close first, or the lead with a long history."""
 
     author: str
     place: int
     hours: int
     text: str
+    agent: str | None = None
 
 
 BUSY = 3
@@ -57,7 +58,8 @@ _COMMENTS = (
     _Comment("bob", 0, 30, "They asked for the terms in writing. I have sent them."),
     _Comment("alice", 0, 21, "Thank you. I will call on the day before it closes."),
     _Comment("bob", 1, 26, "Their purchasing department needs two weeks for a signature."),
-    _Comment("alice", 2, 5, "Please keep the price of the last offer."),
+    _Comment("alice", 1, 25, "Two invoices of this customer are overdue.", "inbox-triage"),
+    _Comment("alice", 2, 5, "@bob Please keep the price of the last offer."),
     _Comment("bob", BUSY, 27, "Budget approved by the board; the order goes through purchasing."),
     _Comment("alice", BUSY, 4, "I will send the revised offer on Monday."),
 )
@@ -89,7 +91,7 @@ async def add_pages(run: Run, people: Mapping[str, str], now: Instant, lead: str
         author = people[comment.author]
         with clock.fixed(written_at):
             about = {"model": "lead", "record": leads[comment.place], "written_at": clock.rfc3339(written_at)}
-            await _create(run, author, "comment", author=author, text=comment.text, **about)
+            await _create(run, author, "comment", author=author, agent=comment.agent, text=comment.text, **about)
 
 
 async def _create(run: Run, person: str, model: str, /, **values: object) -> str:

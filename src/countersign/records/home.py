@@ -1,4 +1,5 @@
-"""Collects the data of a person's first page: pending plans, due records, tickets, recent records, and activity."""
+"""Collects the data of a person's first page: pending plans, due records, tickets, recent records, activity, and
+mentions."""
 
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ from countersign.declare.rules.declarations import BASE
 from countersign.kernel import clock
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import plan_commands
-from countersign.records.commands import audit_history, call_log, find, list_search
+from countersign.records.commands import audit_history, call_log, find, list_search, mentions
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.record_names import RecordLine
 from countersign.records.commands.run import Body, Run
@@ -59,6 +60,17 @@ class FeedEntry(msgspec.Struct):
     record: RecordLine
 
 
+class Mention(msgspec.Struct):
+    """A comment that mentions the person, who has not opened the record since. `by` is empty if the person does not see
+    the author, and `agent` is the label of the agent that wrote the comment."""
+
+    at: str
+    by: str | None
+    agent: str | None
+    comment: str
+    record: RecordLine
+
+
 class WaitingPlans(msgspec.Struct):
     """The pending plans: their number, the number of those with a high risk, and the newest of them."""
 
@@ -75,6 +87,7 @@ class Home(msgspec.Struct):
     tickets: list[OpenRecords]
     recent: list[RecentRecord]
     feed: list[FeedEntry]
+    mentions: list[Mention]
 
 
 async def home(run: Run, model: str, body: Body) -> Home:
@@ -96,6 +109,7 @@ async def home(run: Run, model: str, body: Body) -> Home:
         tickets=[open_record for open_record in open_records if open_record.owner_field == _ASSIGNEE],
         recent=(await _recent(run))[:ITEMS],
         feed=await _feed(run),
+        mentions=(await _mentions(run))[:ITEMS],
     )
 
 
@@ -195,6 +209,18 @@ async def _recent(run: Run) -> list[RecentRecord]:
         RecentRecord(lines[model, record_id], clock.rfc3339(opened_at))
         for model, record_id, opened_at in opened_records
         if (model, record_id) in lines
+    ]
+
+
+async def _mentions(run: Run) -> list[Mention]:
+    notices = await mentions.unseen(run)
+    lines = await _lines(run, [(notice.model, notice.record_id) for notice in notices])
+    return [
+        Mention(
+            clock.rfc3339(notice.at), notice.by, notice.agent, notice.comment_id, lines[notice.model, notice.record_id]
+        )
+        for notice in notices
+        if (notice.model, notice.record_id) in lines
     ]
 
 

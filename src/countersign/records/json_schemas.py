@@ -132,6 +132,11 @@ BUILTIN_INPUTS: Mapping[str, Schema] = {
         },
     },
     "audit_entry.verify": {},
+    "comment.people": {
+        "model": {"type": "string", "description": "the model of the record"},
+        "record": {"type": "string", "description": "the id of the record"},
+        "q": {"type": "string", "maxLength": 100, "default": "", "description": "part of the name"},
+    },
 }
 _REQUIRED: Mapping[str, list[str]] = {
     "plan.reject": ["id", "reason"],
@@ -143,6 +148,7 @@ _REQUIRED: Mapping[str, list[str]] = {
     "user.find": ["q"],
     "user.invite": ["id"],
     "setting.decide": ["field", "decision", "reason", "revision"],
+    "comment.people": ["model", "record"],
 }
 
 

@@ -12,7 +12,7 @@ from countersign.declare.fields.field import Stored
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import plan_summary, plan_visibility, rights, step_storage
-from countersign.records.commands import call_log, mask_output, prepared_command, unmask_input
+from countersign.records.commands import call_log, mask_output, mentions, prepared_command, unmask_input
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader
 from countersign.records.masking import placeholder_tokens
@@ -56,6 +56,9 @@ async def render(run: Run, record_reader: RecordReader, values: list[list[Any]])
             await _plan(run, row, index_by_name)
     elif record_reader.view.model.name == "agent_token":
         await _tokens(run, values, index_by_name)
+    elif record_reader.view.model.name == "comment":
+        for start in range(0, len(values), ENTRIES_TOGETHER):
+            await mentions.render(run, values[start : start + ENTRIES_TOGETHER], index_by_name)
     else:
         raise LookupError(f"{record_reader.view.model.name} has structures without a renderer")
 

@@ -18,6 +18,8 @@ MISSING = "0" * 24
 HIDDEN_ROW = "hiddenrow"
 HIDDEN_FIELD = "hiddenfield"
 PERSONAL = "personalvalue"
+COMMENT = "commenttext"
+"""The text of the comments. People who see a record read its comments in clear, and agents never do."""
 
 
 @dataclass
@@ -92,6 +94,7 @@ async def _records(scene: MatrixScene, row_kind: str, email_word: str) -> None:
     )
     await scene.office.value("root", "invoice.post", id=paid_invoice)
     await create("payment", invoice=paid_invoice, amount_minor=1, reference=f"{PERSONAL} {email_word}")
+    await create("comment", model="lead", record=record_ids["lead"], text=COMMENT)
     await create("role", title=f"{email_word} role", description=HIDDEN_FIELD)
     await create(
         "user_role", user=(await scene.office.first_record("user", username="root"))["id"], role=record_ids["role"]
@@ -136,7 +139,7 @@ async def _people(scene: MatrixScene) -> None:
         await office.agent(person, "plan.*", name=f"{person}'s spare")
         spare = await office.first_record("agent_token", user=user, label=f"{person}'s spare")
         scene.owned["agent_token", person] = spare["id"]
-        await _pages(scene, person, str(spare["id"]))
+        await _pages(scene, person)
         sessions_before = {session["id"] for session in await _sessions(office, user)}
         password = demo.PASSWORD if person in {name for name, _, _ in demo.PEOPLE} else "a long password"
         await sessions.sign_in(office.service.records, person, password)
@@ -145,13 +148,12 @@ async def _people(scene: MatrixScene) -> None:
         )
 
 
-async def _pages(scene: MatrixScene, person: str, token_id: str) -> None:
-    """Create a view, a dashboard, a favourite and a comment of the person, on a token that others do not see."""
+async def _pages(scene: MatrixScene, person: str) -> None:
+    """Create a view, a dashboard and a favourite of the person."""
     values: dict[str, dict[str, object]] = {
         "view": {"model": "lead", "name": person},
         "dashboard": {"name": person},
         "favourite": {"name": person, "path": "/"},
-        "comment": {"model": "agent_token", "record": token_id, "text": "x"},
     }
     for model, value in values.items():
         scene.owned[model, person] = (await scene.office.value(person, f"{model}.create", **value))["id"]

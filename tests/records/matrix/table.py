@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "view": KEPT,
     "dashboard": KEPT,
     "favourite": KEPT,
-    "comment": KEPT,
+    "comment": f"{KEPT} people",
     "plan": f"{READ} reject withdraw propose watch",
     "audit_entry": f"{READ} export verify",
 }
@@ -45,7 +45,7 @@ EVERYBODY: Mapping[str, str] = {
     "view": KEPT,
     "dashboard": KEPT,
     "favourite": KEPT,
-    "comment": KEPT,
+    "comment": COMMANDS["comment"],
     "session": COMMANDS["session"],
     "agent_token": COMMANDS["agent_token"],
     "plan": COMMANDS["plan"],
@@ -141,8 +141,8 @@ NEVER_AGENTS = frozenset(
     {
         *("plan.reject", "user.invite", "session.revoke", "audit_entry.verify"),
         *("user.home", "user.find", "user.recent", "user.deactivate", "agent_token.calls"),
-        *("setting.data_map", "setting.decide"),
-        *(f"{model}.{name}" for model in ("view", "dashboard", "favourite", "comment") for name in KEPT.split()),
+        *("setting.data_map", "setting.decide", "comment.people"),
+        *(f"{model}.{name}" for model in ("view", "dashboard", "favourite") for name in KEPT.split()),
     }
 )
 """The commands that no scope gives to an agent."""
@@ -151,9 +151,9 @@ WITHOUT_SCOPE = frozenset({"plan.get", "plan.list", "plan.search", "plan.withdra
 """The commands on its own plans that an agent may run with any scope."""
 
 NO_TOOLS = frozenset(
-    {"related", "series", "home", "find", "recent", "calls", "deactivate", "data_map", "decide"}
+    {"related", "series", "home", "find", "recent", "calls", "deactivate", "data_map", "decide", "people"}
 )
-PAGES = frozenset({"view", "dashboard", "favourite", "comment"})
+PAGES = frozenset({"view", "dashboard", "favourite"})
 """The commands and the models for pages. They are not MCP tools."""
 
 
@@ -211,16 +211,26 @@ WITHOUT_REF: Mapping[str, frozenset[str]] = {"carol's biller": frozenset({"invoi
 """Maps a role to the commands that it does not get because it cannot read the records that a required ref must name,
 such as the party of an invoice."""
 
-ONES_OWN = frozenset({"user", "session", "agent_token", "view", "dashboard", "favourite", "comment"})
+ONES_OWN = frozenset({"user", "session", "agent_token", "view", "dashboard", "favourite"})
 """Models of which each person has own records, and sees those of others only with a role."""
 
 SEES_OTHERS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("view", "dashboard", "favourite", "comment"), frozenset({"administrator"})),
+    **dict.fromkeys(("view", "dashboard", "favourite"), frozenset({"administrator"})),
     "user": frozenset({"administrator", "sales_manager", "clerk"}),
     "session": frozenset({"administrator"}),
     "agent_token": frozenset({"administrator"}),
 }
 """The roles that see the records of others."""
+
+
+READS_LEADS = frozenset({"administrator", "sales_manager", "clerk", "keeper"})
+"""The roles that read leads, and so the comments on the leads that they see."""
+
+CHANGES_COMMENTS: Mapping[str, frozenset[str]] = {
+    "update": frozenset({"root"}),
+    "delete": frozenset({"root", "root's agent", "alice", "alice's agent"}),
+}
+"""The callers who change and delete comments of root: an agent changes only its own, a manager only deletes."""
 
 
 PLANS: Mapping[tuple[str, str, str], str] = {
@@ -253,15 +263,23 @@ def role_of(caller: str) -> str:
     return PEOPLE.get(person, "none")
 
 
-def exists(caller: str, model: str, row_kind: str) -> bool:
+def exists(caller: str, model: str, row_kind: str, name: str = "") -> bool:
     """Return whether the record of this kind (`ours`, `hidden` or `missing`) exists for a caller who may read the
-    model."""
+    model, and for the command with this name."""
     if row_kind == "missing":
+        return False
+    if model == "comment" and (role_of(caller) not in READS_LEADS or not _reads_leads(caller)):
+        return False
+    if model == "comment" and caller not in CHANGES_COMMENTS.get(name, {caller}):
         return False
     if row_kind == "ours":
         return True
     role = role_of(caller)
     return role in SEES_OTHERS[model] if model in ONES_OWN else role != "keeper"
+
+
+def _reads_leads(caller: str) -> bool:
+    return not {"lead.get", "lead.list", "lead.search"}.isdisjoint(holds(caller))
 
 
 def _is_covered(scope: str, command: str) -> bool:

@@ -40,7 +40,7 @@ NEW: dict[str, dict[str, object]] = {
 ABOUT_ONE = frozenset({"get", "update", "delete", "history", "related", "revoke", "invite", "reject", "withdraw"})
 FILTERED = frozenset({"list", "search", "export", "count_by"})
 ALONE = {"create": 400, "import": 400, "series": 400, "propose": 400, "watch": 200, "verify": 200}
-ALONE |= {"home": 200, "recent": 200, "find": 400, "deactivate": 400, "data_map": 200, "decide": 400}
+ALONE |= {"people": 400, "home": 200, "recent": 200, "find": 400, "deactivate": 400, "data_map": 200, "decide": 400}
 """Maps each command that is not about a record to the status of its response to an empty input."""
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -84,7 +84,7 @@ def wrong_with(caller: str, model: str, name: str, row_kind: str, answer: httpx.
     """Return what is wrong with the response to a caller who has the command, or None."""
     if name in ALONE:
         return None if answer.status_code == ALONE[name] else f"{ALONE[name]} was expected"
-    exists = table.exists(caller, model, row_kind)
+    exists = table.exists(caller, model, row_kind, name)
     if is_about_one(model, name):
         # An agent may revoke its own token, and no other token.
         is_barred = model == "agent_token" and name == "revoke" and caller in table.AGENTS
@@ -130,6 +130,8 @@ def told_too_much(caller: str, answer: httpx.Response) -> str | None:
     secret_words = [scenes.HIDDEN_ROW, scenes.HIDDEN_FIELD] if is_keeper else []
     if is_keeper or caller in table.AGENTS or table.role_of(caller) in ("clerk", "none"):
         secret_words.append(scenes.PERSONAL)
+    if caller in table.AGENTS:
+        secret_words.append(scenes.COMMENT)
     return next((f"it holds {word}" for word in secret_words if word in answer.text), None)
 
 

@@ -95,4 +95,4 @@ async def test_people_of_the_demonstration_have_views_a_favourite_and_comments(o
     assert set(views) == {"Offers", "Without a party", "Won", "Waiting", "Not paid"}
     assert favourite["path"] == f"/models/lead?view={views['Offers']['id']}"
     assert {comment["model"] for comment in comments} == {"lead"}
-    assert len({comment["written_at"] for comment in comments}) == len(comments) == 6
+    assert len({comment["written_at"] for comment in comments}) == len(comments) == 7

@@ -1,15 +1,10 @@
-"""Saved views, dashboards, favourites and comments: their owners, who sees them, and their content."""
+"""Saved views, dashboards and favourites: their owners, who sees them, and their content."""
 
 import json
 
 import pytest
 
 from tests.records.office import Office
-
-
-async def lead(office: Office, who: str = "alice", **values: object) -> str:
-    """Create a lead."""
-    return str((await office.value(who, "lead.create", title="Trial", **values))["id"])
 
 
 async def test_an_unshared_view_is_seen_only_by_its_owner(office: Office) -> None:
@@ -93,53 +88,8 @@ async def test_favourites_belong_to_their_person_and_lead_to_pages_of_the_servic
         assert "favourite.path must be" in await office.refusal_of("alice", "favourite.create", name="x", path=path)
 
 
-async def test_a_comment_is_seen_by_anyone_who_sees_its_record(office: Office) -> None:
-    record_id = await lead(office)
-    comment = await office.value("alice", "comment.create", model="lead", record=record_id, text="Call them")
-    record_filter = [{"field": "record", "op": "eq", "value": record_id}]
-
-    assert comment["written_at"]
-    assert [comment["text"] for comment in await office.value("bob", "comment.list", filter=record_filter)] == [
-        "Call them"
-    ]
-    assert await office.value("carol", "comment.list", filter=record_filter) == []
-    assert await office.refusal_of("carol", "comment.get", id=comment["id"]) == "no such record"
-
-
-async def test_only_its_author_changes_a_comment(office: Office) -> None:
-    record_id = await lead(office)
-    comment = await office.value("bob", "comment.create", model="lead", record=record_id, text="First")
-
-    assert await office.refusal_of("alice", "comment.update", id=comment["id"], text="Changed") == "no such record"
-    assert await office.refusal_of("alice", "comment.delete", id=comment["id"]) == "no such record"
-    changed_comment = await office.value("bob", "comment.update", id=comment["id"], text="Second")
-    assert changed_comment["text"] == "Second"
-
-
-async def test_no_comment_is_made_on_a_hidden_or_missing_record(office: Office) -> None:
-    invoice = (await office.first_record("invoice"))["id"]
-
-    for model, record_id in (("invoice", invoice), ("lead", "0" * 24), ("nothing", invoice)):
-        answer = await office.refusal_of("alice", "comment.create", model=model, record=record_id, text="Hello")
-        assert answer == "no such record"
-
-
-async def test_comments_are_deleted_with_their_record(office: Office) -> None:
-    record_id = await lead(office)
-    comment = await office.value("alice", "comment.create", model="lead", record=record_id, text="Private matter")
-
-    await office.value("alice", "lead.delete", id=record_id)
-
-    assert await office.refusal_of("root", "comment.get", id=comment["id"]) == "no such record"
-    trail = await office.value(
-        "root", "audit_entry.list", filter=[{"field": "record_id", "op": "eq", "value": comment["id"]}]
-    )
-    assert [entry["command"] for entry in trail] != []
-    assert "Private matter" not in str(trail)
-
-
 async def test_agents_have_none_of_the_page_models(office: Office) -> None:
     agent = await office.agent("root", "*")
 
-    for command in ("view.list", "dashboard.list", "favourite.list", "comment.list", "user.home", "user.find"):
+    for command in ("view.list", "dashboard.list", "favourite.list", "comment.people", "user.home", "user.find"):
         assert (await office.call(agent, command)).status_code == 404

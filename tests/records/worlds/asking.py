@@ -80,7 +80,7 @@ class GeneratorKnowledge:
 def made_ids() -> dict[str, list[str]]:
     """Return ids of records in both worlds, of records in world b only, and of no record."""
     ids: dict[str, list[str]] = {}
-    for model in dict.fromkeys(MODELS + BOOKS):
+    for model in dict.fromkeys((*MODELS, *BOOKS, "comment")):
         ids[model] = [_id(model, number) for number in range(26)]
         ids[model] += [_id(model, f"more {number}") for number in range(5)] + ["0" * 24, "x"]
     ids["plan"] = ["0" * 24, "x"]
@@ -130,6 +130,7 @@ class RequestSequence:
             (10, self._repeat),
             (4, self._related),
             (4, self._series),
+            (9, self._comment),
         ]
         self._asked: list[GeneratedRequest] = []
 
@@ -228,6 +229,23 @@ class RequestSequence:
         return GeneratedRequest(
             f"/api/{model.name}/related", {"id": self._record(model.name), "limit": self._pick(0, 1, 5)}
         )
+
+    def _comment(self, model: Declared) -> GeneratedRequest:
+        """Return a request about comments, also on records that the caller does not see."""
+        subject = self._pick(model.name, model.name, *HIDDEN_MODELS)
+        record_id = self._record("comment")
+        condition = {"field": "record", "op": "eq", "value": self._record(model.name)}
+        text = self._pick("Call back", "Ask @carol and @bob", "@alice @root", "@nothing", self._text("TEXT"))
+        name, body = self._pick(
+            ("list", {"filter": [condition]}),
+            ("search", {"limit": 3, "order": [{"field": "written_at", "dir": "desc"}]}),
+            ("get", {"id": record_id}),
+            ("create", {"model": subject, "record": self._record(model.name), "text": text}),
+            ("create", {"model": subject, "record": self._record(model.name), "text": text}),
+            ("update", {"id": record_id, "text": text}),
+            ("delete", {"id": record_id}),
+        )
+        return GeneratedRequest(f"/api/comment/{name}", body)
 
     def _series(self, model: Declared) -> GeneratedRequest:
         body: dict[str, object] = {

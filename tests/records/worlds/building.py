@@ -26,7 +26,7 @@ PASSWORD = "a long password"
 Step = tuple[str, Mapping[str, object]]
 """A step of another caller: a path and a body."""
 
-PARTIES, LEADS, ACTIVITIES, INVOICES, TICKETS = 18, 26, 12, 8, 14
+PARTIES, LEADS, ACTIVITIES, INVOICES, TICKETS, COMMENTS = 18, 26, 12, 8, 14, 12
 ROLES = {"root": ["administrator"], "alice": ["sales_manager"], "bob": ["clerk"], "carol": ["accountant"], "dan": []}
 STAGES = ("new", "qualified", "proposed", "won", "lost")
 
@@ -295,6 +295,8 @@ class _WorldBuilder:
             for number in range(TICKETS):
                 await self._ticket(number)
             await self._billing()
+            for number in range(COMMENTS):
+                await self._comment(number)
             if self._is_b:
                 await self._create_world_b_extras()
 
@@ -407,6 +409,15 @@ class _WorldBuilder:
             description=self._in_world("Please help", "It burns"),
         )
 
+    async def _comment(self, number: int) -> None:
+        """Create a comment. Dan reads the texts of those on records that he sees."""
+        model = ("lead", "party", "ticket")[number % 3]
+        text = self._in_world(f"@carol Call Ada {number}", f"Call Zoë @bob @alice {number}")
+        is_read = self._audience == "dan"
+        author = self._people["bob" if number % 2 else "alice"]
+        about = {"model": model, "record": made_id(model, number)}
+        await self._make("comment", number, author=author, text=f"Call {number}" if is_read else text, **about)
+
     async def _billing(self) -> None:
         is_seen = self._audience == "carol"
         for number in range(4):
@@ -456,6 +467,8 @@ class _WorldBuilder:
 
         for number in range(3):
             await self._create_deleted_records_and_dossiers(number)
+            about = {"model": "dossier", "record": made_id("dossier", number)}
+            await self._make("comment", f"more {number}", author=self._people["bob"], text="Secret", **about)
 
     async def _create_deleted_records_and_dossiers(self, number: int) -> None:
         """Create records that are deleted again, and records of a model that only this world has, which refer to

@@ -19,7 +19,7 @@ from tests.servers.postgres import Cluster, PostgresFactory
 ARCHIVE = """
 from countersign.declare import LongText, Model, Module, Ref, Text, where
 
-class Dossier(Model, locked=(where("writer", eq="Nobody"),)):
+class Dossier(Model, locked=(where("writer", eq="Nobody"),), comments=True):
     title = Text()
     party = Ref("party")
     lead = Ref("lead", on_delete="cascade")

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import get_args
 
-from countersign.declare.condition import CALLER, TODAY
+from countersign.declare.condition import AGENT, CALLER, TODAY
 from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import LITERAL, Field, FieldOptions
 from countersign.declare.fields.kinds import LARGEST, Date, Decimal, Moment, Money, Number, OnDelete, Ref, Select
@@ -121,11 +121,8 @@ def defaults_are_valid(declarations: Declarations) -> Iterator[str]:
 def _default_error(field: Field) -> str | None:
     if field.computed is not None or field.sum_of is not None:
         return "a computed field has no default: take it out"
-    if field.default is CALLER:
-        is_person = isinstance(field, Ref) and field.target == "user"
-        return None if is_person else 'CALLER is a person: only a Ref("user") can have it as default'
-    if field.default is TODAY:
-        return None if isinstance(field, Date) else "TODAY is a day: only a Date can have it as default"
+    if field.default in (AGENT, CALLER, TODAY):
+        return _runtime_default_error(field)
     if isinstance(field, Ref):
         return "ids are not known before there are records: a Ref can have no default but CALLER"
     try:
@@ -133,6 +130,15 @@ def _default_error(field: Field) -> str | None:
     except BadValue as error:
         return f"the default {field.default!r} does not fit, it {error}: correct it"
     return None
+
+
+def _runtime_default_error(field: Field) -> str | None:
+    if field.default is CALLER:
+        is_person = isinstance(field, Ref) and field.target == "user"
+        return None if is_person else 'CALLER is a person: only a Ref("user") can have it as default'
+    if field.default is AGENT:
+        return None if isinstance(field, Text) else "AGENT is a label: only a Text can have it as default"
+    return None if isinstance(field, Date) else "TODAY is a day: only a Date can have it as default"
 
 
 def required_can_be_met(declarations: Declarations) -> Iterator[str]:

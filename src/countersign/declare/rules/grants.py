@@ -14,6 +14,7 @@ BUILTIN_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "agent_token": ("revoke", "calls"),
     "user": ("invite", "home", "find", "recent", "deactivate"),
     "audit_entry": ("verify",),
+    "comment": ("people",),
 }
 """Maps a built-in model to its commands that are built in and not generated."""
 

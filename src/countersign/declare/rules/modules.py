@@ -107,7 +107,8 @@ ENGINE_TABLES = frozenset(
     {
         *("version", "service_key", "module_state", "credential", "password", "sign_in_failure", "token_domain"),
         *("pii_value", "pii_value_new", "pii_alias", "literal", "record_change", "audit_lane", "sequence"),
-        "seeded_grant", "seen_value", "suspended_model", "suspension_letter",
+        "seeded_grant", "seen_value", "suspended_model", "suspension_letter", "comment_mention",
+        "mention_letter",
         *("plan_step", "plan_value", "plan_key", "plan_approval", "plan_change", "plan_notice", "plan_letter"),
         *("webhook", "webhook_event", "webhook_delivery", "delivery_hold", "idempotency", "installation"),
         *("schema_migration", "agent_call", "recent_record"),

@@ -27,6 +27,7 @@ module = Module(
             Grant(model="invoice", commands="*", clear="*", write="*"),
             Grant(model="invoice_line", commands="*", clear="*", write="*"),
             Grant(model="payment", commands="*", clear="*", write="*"),
+            Grant(model="comment", commands=("delete",), rows=(where("model", eq="invoice"),)),
         ),
     ),
 )

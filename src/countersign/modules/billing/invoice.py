@@ -102,6 +102,7 @@ def net_of(quantity: int, unit_price_minor: int) -> int:
 
 class Invoice(
     Model,
+    comments=True,
     label_de="Rechnung",
     plural_de="Rechnungen",
     icon="receipt",

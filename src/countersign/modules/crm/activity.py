@@ -5,6 +5,7 @@ from countersign.declare import Date, LongText, Measure, Model, Move, Option, Re
 
 class Activity(
     Model,
+    comments=True,
     plural="Activities",
     label_de="Aktivität",
     plural_de="Aktivitäten",

@@ -38,6 +38,7 @@ DECIDED = where("stage", in_=["won", "lost"])
 
 class Lead(
     Model,
+    comments=True,
     plural_de="Leads",
     icon="briefcase",
     subtitle_fields=("contact_name", "stage"),

@@ -20,6 +20,7 @@ def solve_by(opened: str, priority: str) -> str:
 
 class Ticket(
     Model,
+    comments=True,
     label_de="Ticket",
     plural_de="Tickets",
     icon="ticket",

@@ -19,6 +19,7 @@ module = Module(
             "sales_manager",
             Grant(model="party", commands="*", clear="*", write="*"),
             Grant(model="address", commands="*", clear="*", write="*"),
+            Grant(model="comment", commands=("delete",)),
         ),
         Role(
             "clerk",

@@ -5,6 +5,7 @@ from countersign.declare import Bool, Date, LongText, Measure, Model, Option, Se
 
 class Party(
     Model,
+    comments=True,
     plural="Parties",
     label_de="Kontakt",
     plural_de="Kontakte",

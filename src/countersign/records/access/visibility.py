@@ -24,7 +24,7 @@ NEVER_FOR_AGENTS: Final = frozenset(
     {
         *(("plan", "reject"), ("user", "invite"), ("session", "revoke"), ("audit_entry", "verify")),
         *(("user", "home"), ("user", "find"), ("user", "recent"), ("user", "deactivate"), ("agent_token", "calls")),
-        *(("setting", "data_map"), ("setting", "decide")),
+        *(("setting", "data_map"), ("setting", "decide"), ("comment", "people")),
     }
 )
 """The commands that agents may never run, whatever their scopes. With some of them, an agent could decide on plans,
@@ -78,7 +78,7 @@ _PAGES = (
     Grant(model="dashboard", commands=_CRUD, clear="*", write=("name", "tiles"), rows=_BY_OWNER),
     Grant(model="dashboard", commands=_READ, clear="*", rows=_SHARED),
     Grant(model="favourite", commands=_CRUD, clear="*", write="*", rows=_BY_OWNER),
-    Grant(model="comment", commands=(*_READ, "create"), clear="*", write="*"),
+    Grant(model="comment", commands=(*_READ, "create", "people"), clear="*", write="*"),
     Grant(model="comment", commands=("update", "delete"), rows=(where("author", eq=CALLER),)),
 )
 """The grants of every person on the models of pages: the person's own views, dashboards and favourites, shared views

@@ -39,6 +39,12 @@ _ADD_OPENED = """
 INSERT INTO recent_record (user_id, model, record_id, at) VALUES ($1, $2, $3, $4)
 ON CONFLICT (user_id, model, record_id) DO UPDATE SET at = excluded.at
 """
+SEE_MENTIONS = """
+UPDATE comment_mention SET seen_at = $4
+WHERE user_id = $1 AND model = $2 AND record_id = $3 AND seen_at IS NULL AND at <= $4
+"""
+"""Marks the mentions of a person on a record as seen. Its parameters are the person, the model, the record and the
+time."""
 _TRIM = f"""
 DELETE FROM recent_record
 WHERE user_id = $1
@@ -127,9 +133,11 @@ async def _write_seen(transaction: Transaction, seen_at: Mapping[tuple[bool, str
 
 
 async def write_opened(transaction: Transaction, opened_at: Mapping[tuple[str, str, str], Instant]) -> None:
-    """Write which records people opened and when. The keys are the person, the model and the record."""
+    """Write which records people opened and when, and that they have seen the mentions there. The keys are the person,
+    the model and the record."""
     for (user_id, model, record_id), instant in sorted(opened_at.items()):
         await transaction.run(_ADD_OPENED, user_id, model, record_id, instant)
+        await transaction.run(SEE_MENTIONS, user_id, model, record_id, instant)
     for user_id in sorted({key[0] for key in opened_at}):
         await transaction.run(_TRIM, user_id)
 

@@ -118,13 +118,13 @@ READING: Mapping[str, CommandFunction] = {
 READ_ONLY = frozenset(
     {
         *("get", "list", "search", "count_by", "export", "history", "related", "series", "watch", "verify"),
-        *("home", "recent", "find", "calls", "data_map"),
+        *("home", "recent", "find", "calls", "data_map", "people"),
     }
 )
 """The names of all read-only commands, including built-in ones."""
 
 PAGE_COMMANDS = frozenset(
-    {"related", "series", "home", "recent", "find", "calls", "deactivate", "data_map", "decide"}
+    {"related", "series", "home", "recent", "find", "calls", "deactivate", "data_map", "decide", "people"}
 )
 """The commands that only pages need. They are not MCP tools: each would add a tool for every model, and agents can use
 search and count_by."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, Ref, Select
+from countersign.declare.condition import AGENT
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
 from countersign.records.commands import (
@@ -139,6 +140,8 @@ def default(run: Run, field: Field) -> Stored:
     """Return the default value of the field in a new record."""
     if field.default is CALLER:
         return run.caller.user_id
+    if field.default is AGENT:
+        return run.caller.agent
     try:
         return field.read(today() if field.default is TODAY else field.default)
     except BadValue as error:

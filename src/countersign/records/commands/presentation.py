@@ -27,6 +27,7 @@ _OWN_LABELS: Mapping[str, tuple[str, str]] = {
     "setting.data_map": ("Data map", "Datenkarte"),
     "setting.decide": ("Decide on a field", "Über ein Feld entscheiden"),
     "audit_entry.verify": ("Verify", "Prüfen"),
+    "comment.people": ("People to mention", "Erwähnbare Personen"),
 }
 """The labels of the built-in commands in English and German."""
 
@@ -52,8 +53,17 @@ def of_model(view: ModelView, views: Mapping[str, ModelView], registry: Registry
         "measures": [_measure(view, measure) for measure in model.measures if _is_measured(view, measure)],
         "incoming": _incoming(view, views, registry),
         "command_details": [{"id": f"{model.name}.{name}", **of_command(view, name)} for name in sorted(view.commands)],
-        **({} if model.table is None else {"is_connected": True}),
+        **_flags(view, views),
     }
+
+
+def _flags(view: ModelView, views: Mapping[str, ModelView]) -> dict[str, bool]:
+    """Return the members that only some models have."""
+    flags = {
+        "is_connected": view.model.table is not None,
+        "has_comments": view.model.comments and "comment" in views,
+    }
+    return {name: True for name, is_set in flags.items() if is_set}
 
 
 def title_field(view: ModelView) -> str:

@@ -8,7 +8,7 @@ from countersign.declare.model import computed
 from countersign.declare.registry import Total
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
-from countersign.records.commands import checks, dependents, preconditions, record_writer, unmask_input
+from countersign.records.commands import checks, comments, dependents, preconditions, record_writer, unmask_input
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import StoredRecord
@@ -24,6 +24,8 @@ async def require_creatable(run: Run, view: ModelView, field_inputs: Mapping[str
         return
     values: dict[str, Stored] = {name: None for name in view.model.fields}
     values |= {name: field_input.stored for name, field_input in field_inputs.items()}
+    if view.model.name == "comment":
+        await comments.check_comment(run, values)
     await preconditions.require_unlocked_as_seen(run, view.model, values, command)
     if not _is_touched(run, values):
         await preconditions.require_rules_as_seen(run, view, values, list(view.model.fields), command)

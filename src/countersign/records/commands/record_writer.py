@@ -22,7 +22,7 @@ from countersign.records.access import sessions
 from countersign.records.access.people import folded
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import ChainEntry
-from countersign.records.base_models import RULING, STAMPED
+from countersign.records.base_models import EDIT_STAMPS, RULING, STAMPED
 from countersign.records.commands import checks, preconditions, queries, revisions, select, value_aliases
 from countersign.records.commands.errors import BadInput, no_such_record
 from countersign.records.commands.prepared_command import FieldInput
@@ -256,6 +256,7 @@ def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict
     """Return the values to set, including the computed values that change with them. If the caller sees tokens, a
     recomputed personal value always counts as changed. Otherwise the unchanged token would confirm to the caller that
     it has guessed a hidden value."""
+    values = values | {stamp: clock.now() for name, stamp in EDIT_STAMPS.get(model.name, {}).items() if name in values}
     recomputed = computed(model, {**record.values, **values})
     return values | {
         name: value
@@ -613,7 +614,8 @@ async def _after_write(
     deleted_keys: Container[tuple[str, str]] = (),
 ) -> None:
     """Update the totals that include the record. If the model defines rights, increase the version of the rights, so
-    that the service reads cached rights again. End the sessions of a person who is no longer active."""
+    that the service reads cached rights again. End the sessions of a person who is no longer active. Then do what
+    `engine.after_writes` names."""
     for total in run.engine.registry.totals[model.name]:
         for parent_id in _changed_parents(total, now, values_before):
             if (total.parent.name, parent_id) not in deleted_keys:
@@ -623,6 +625,9 @@ async def _after_write(
     if model.name == "user" and values_before.get("is_active") and not now.get("is_active"):
         # End sessions and agent tokens permanently. They are not restored when the person is activated again.
         await sessions.end_all_of_user(run.transaction, record_id)
+    after_write = run.engine.after_writes.get(model.name)
+    if after_write is not None:
+        await after_write(run, record_id, now, values_before)
 
 
 def _changed_parents(total: Total, now: Mapping[str, Stored], values_before: Mapping[str, Stored]) -> list[str]:

@@ -143,13 +143,19 @@ Check = Callable[["Run", Mapping[str, Stored]], Awaitable[None]]
 """A function that checks a record of a built-in model beyond the checks of its fields. It raises `Refused` if the
 values are invalid."""
 
+AfterWrite = Callable[["Run", str, Mapping[str, Stored], Mapping[str, Stored]], Awaitable[None]]
+"""A function that runs after a record of a built-in model was written, in the same transaction. It takes the id, the
+values after the write (none for a deleted record) and the values before it (none for a new record). It may raise
+`Refused`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Engine:
     """The objects that all commands share. Each process creates one engine.
 
     `render` and `checks` come from higher layers: `render` shows structures to a viewer, and `checks` maps a model to
-    the additional check of its records. `commands` maps a model to the names of its commands. `calls` is the log of
+    the additional check of its records. `after_writes` maps a model to what else a write of its records does.
+    `commands` maps a model to the names of its commands. `calls` is the log of
     calls.
 
     The last three members are caches. `readers` holds the readers of views. `frequent_filters` maps a filter that
@@ -175,6 +181,7 @@ class Engine:
     frequent_filters: dict[bytes, int] = field(default_factory=dict[bytes, int])
     positions: dict[bytes, KnownPositions] = field(default_factory=dict[bytes, KnownPositions])
     adopted: Mapping[str, RecordStore] = field(default_factory=dict[str, RecordStore])
+    after_writes: Mapping[str, AfterWrite] = field(default_factory=dict[str, AfterWrite])
 
     @property
     def registry(self) -> Registry:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from countersign.declare import Move
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
+from countersign.records.base_models import SET_ONCE
 from countersign.records.commands import no_escalation, preconditions, proposal_checks, record_writer, unmask_input
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.preconditions import require_revision
@@ -30,6 +31,7 @@ async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand
     changed_inputs = unmask_input.changed_fields(
         view, visible_record, await unmask_input.read_fields(run, view, fields)
     )
+    _refuse_set_once(view, changed_inputs)
     workflow = view.model.workflow
     if workflow is not None and workflow.field in changed_inputs:
         now, target = record.values[workflow.field], changed_inputs.pop(workflow.field).stored
@@ -41,6 +43,12 @@ async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand
     preconditions.require_within_rows(view, "update", _values_after(record, changed_inputs), record.id)
     await proposal_checks.require_changeable(run, view, record, changed_inputs, f"{view.model.name}.update")
     return PreparedCommand(view.model.name, "update", record.id, record.revision, changed_inputs)
+
+
+def _refuse_set_once(view: ModelView, changed_inputs: Mapping[str, FieldInput]) -> None:
+    for name in SET_ONCE.get(view.model.name, ()):
+        if name in changed_inputs:
+            raise BadInput(f"{view.model.name}.{name} cannot change: create a new {view.model.name} instead")
 
 
 async def _check_state_change(

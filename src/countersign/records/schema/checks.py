@@ -4,6 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from countersign.declare import CALLER, TODAY, BadValue, Field, Ref, Select
+from countersign.declare.condition import AGENT
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
@@ -38,7 +39,7 @@ def substitute(registry: Registry, table: str, name: str) -> Stored:
 
 
 def _default(field: Field) -> Stored:
-    if field.default is None or field.default is CALLER:
+    if field.default in (None, AGENT, CALLER):
         return None
     try:
         return field.read(clock.rfc3339(clock.now())[:10] if field.default is TODAY else field.default)
