@@ -22,7 +22,7 @@ from countersign.settings import Settings
 from countersign.store.app import open_store
 from countersign.store.auth import tokens
 from countersign.store.catalog.product_assembly import card_of, cover_of
-from countersign.store.catalog.projection import ENCODING, WEIGHT_OF_TITLE, weights
+from countersign.store.catalog.projection import ENCODING, WEIGHT_OF_TITLE, word_weights
 from countersign.store.catalog.schemas import Channel, ProductDetail, Release
 from countersign.store.catalog.search import deletion_variants
 from countersign.store.context import Store
@@ -313,7 +313,7 @@ def search_tables(seed_data: Seeded) -> list[_Table]:
     """Return the rows of the facets and search words of the catalog, which only benchmarks of searches need."""
     products = [(each, _product(int(title[-6:]))) for title, each in seed_data.pages]
     described_products = [
-        (product_id, detail, weights(detail.title, detail.tags, detail.description or ""))
+        (product_id, detail, word_weights(detail.title, detail.tags, detail.description or ""))
         for product_id, detail in products
     ]
     facets = (

@@ -97,7 +97,7 @@ def settings_page() -> str:
 
 def problems_page() -> str:
     """Return the page of all problem types in the order of their codes."""
-    types = {problem_type.code: problem_type for problem_type in problems.types(EVERY_ROUTE).values()}
+    types = {problem_type.code: problem_type for problem_type in problems.problem_types(EVERY_ROUTE).values()}
     rows = [
         (
             f"`{code}`",

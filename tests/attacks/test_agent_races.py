@@ -35,7 +35,7 @@ async def bound_while(
     verified_assertion = await id_jag.verify(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
     origin = AssertionOrigin(verified_assertion.issuer, verified_assertion.subject, verified_assertion.client_id)
     async with store.database.transaction() as transaction:
-        person_id = await register._person(transaction, verified_assertion)
+        person_id = await register._find_or_create_person(transaction, verified_assertion)
         subject_read.set()
         if store.database.dialect == "postgres":
             # When a lock blocks the other change, this registration finishes first, and the other change then ends the
@@ -43,7 +43,7 @@ async def bound_while(
             with suppress(TimeoutError):
                 await asyncio.wait_for(end.wait(), 1)
         if person_id is not None:
-            await register._register_known(store, transaction, origin, Applicant("agent", "", READING), person_id)
+            await register._register_for_person(store, transaction, origin, Applicant("agent", "", READING), person_id)
 
 
 async def create_subject(world: World, provider: IdentityProvider) -> str:

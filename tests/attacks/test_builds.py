@@ -145,7 +145,7 @@ def test_no_more_parts_are_gathered_than_are_reported() -> None:
             parts = [{"name": f"{number}-{at}"} for at in range(5_000)]
             yield MetadataFile("bom.json", msgspec.json.encode({"bomFormat": "CycloneDX", "components": parts}))
 
-    bill = sbom.document("a", "1", notes())
+    bill = sbom.bill_of_materials("a", "1", notes())
 
     assert bill is not None
     assert bill[1] == sbom.MAX_COMPONENTS
@@ -223,10 +223,10 @@ async def test_the_blobs_of_a_build_are_never_collected(works: JobRunner) -> Non
     digests = [sha256 for (sha256,) in await database.fetch(used_blobs)]
     later_time = clock.later(clock.now(), seconds=86_400)
 
-    assert not set(digests) & {sha256 async for sha256 in blobs.unused(database, later_time)}
+    assert not set(digests) & {sha256 async for sha256 in blobs.unused_blobs(database, later_time)}
     for sha256 in digests:
         await blobs.condemn(database, sha256, later_time)
-    assert await blobs.condemned(database, 100) == []
+    assert await blobs.condemned_blobs(database, 100) == []
     with clock.fixed(later_time):
         await blob_gc.collect(works.store)
     assert len(digests) >= 5

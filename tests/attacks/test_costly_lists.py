@@ -17,7 +17,7 @@ COMBINED = [facet_choice for count in range(1, len(FACETS) + 1) for facet_choice
 async def test_combined_filters_still_read_one_index_in_order(
     store: Store, facets: tuple[str, ...], position: tuple[str, ...]
 ) -> None:
-    text, values = search.page(search.PageQuery(facets, [], "title", position, 21))
+    text, values = search.page_statement(search.PageQuery(facets, [], "title", position, 21))
 
     plan = [str(row[3]) for row in await store.database.fetch(f"EXPLAIN QUERY PLAN {text}", *values)]
 
@@ -30,7 +30,7 @@ async def test_combined_filters_still_read_one_index_in_order(
 async def test_a_page_sorted_by_title_is_read_from_only_one_index(
     store: Store, position: tuple[str, ...]
 ) -> None:
-    text, values = search.page(search.PageQuery((), [], "title", position, 21))
+    text, values = search.page_statement(search.PageQuery((), [], "title", position, 21))
 
     plan = [str(row[3]) for row in await store.database.fetch(f"EXPLAIN QUERY PLAN {text}", *values)]
 

@@ -146,7 +146,7 @@ async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() 
     side = [File("a", 0o644, 1, hashlib.sha256(b"a").hexdigest(), chunk_id(b"a"), [])]
     other_files = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), chunk_id(b"b"), [])]
 
-    async with sandboxed_process.running(deltas.PROGRAM) as process:
+    async with sandboxed_process.run_process(deltas.PROGRAM) as process:
         await process.send(msgspec.msgpack.encode(DeltaOrder(side, other_files, 1 << 20, 1 << 30, 60)))
         assert isinstance(decode_delta_record(await process.receive()), FileRequest)
         assert [is_confined(child) for child in children(deltas.PROGRAM)] == [True]
@@ -157,7 +157,7 @@ async def test_a_process_that_reads_strangers_bytes_knows_no_setting(monkeypatch
     monkeypatch.setenv("COUNTERSIGN_MASTER_KEY", "the-secret")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the-secret")
 
-    async with sandboxed_process.running("tests.attacks.telling"):
+    async with sandboxed_process.run_process("tests.attacks.telling"):
         while not (pids := [int(child["Pid"]) for child in children("tests.attacks.telling")]):
             await asyncio.sleep(0.01)
         assert b"the-secret" not in Path(f"/proc/{pids[0]}/environ").read_bytes()

@@ -64,7 +64,7 @@ async def product(store: Store, org_id: str, slug: str) -> str:
 async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int) -> None:
     """Create a valid code with this text for the product."""
     async with store.database.transaction() as transaction:
-        await codes.add_known(transaction, org_id, "promo", [product_id], [text], uses)
+        await codes.add_batch(transaction, org_id, "promo", [product_id], [text], uses)
 
 
 async def code_state(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:

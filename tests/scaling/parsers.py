@@ -413,7 +413,7 @@ PARSERS: Mapping[str, Parser] = {
         "builds",
         "A file has at most 1 MiB. All files together have at most 16 MiB and list at most 10,000 components.",
         BODY_BYTES,
-        lambda metadata_file: sbom.document("a", "1", [metadata_file]),
+        lambda metadata_file: sbom.bill_of_materials("a", "1", [metadata_file]),
         {
             "headers": lambda size: MetadataFile("a.dist-info/METADATA", b"Name: a\n" + b"a:\n" * (size // 3)),
             "blanks": lambda size: MetadataFile("a.dist-info/METADATA", b"Name: a\nVersion:" + b" " * size),

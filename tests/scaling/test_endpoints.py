@@ -99,7 +99,7 @@ async def test_endpoints_of_the_store_take_linear_time(world: World, longest: in
 def _example(examples: Examples, text: AcceptedText) -> dict[str, Any]:
     operation = DESCRIPTION["paths"].get(text.path, {}).get(text.method.lower(), {})
     for content in operation.get("requestBody", {}).get("content", {}).values():
-        example = examples.of(content["schema"])
+        example = examples.example_of(content["schema"])
         return dict(example) if isinstance(example, Mapping) else {}
     return {}
 

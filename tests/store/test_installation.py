@@ -234,7 +234,7 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
         assert report is not None
         assert "installation adopt" in report.stopped
 
-        installation_locations = lifespan.installation_places(older.settings, store.database, store.blobs)
+        installation_locations = lifespan.installation_id_locations(older.settings, store.database, store.blobs)
         await installation_id.adopt(installation_locations, ids.new_uuid(), clock.now())
         collection = await blob_gc.collect(store)
         report = await blob_gc.report(store.database)

@@ -54,7 +54,7 @@ class World:
         person = await queries.person_with_email(self.store.database, email)
         assert person is not None
         async with self.store.database.transaction() as transaction:
-            session_hash = secrets.digest(await sessions.start(transaction, person.id, 3600))
+            session_hash = secrets.digest(await sessions.start_session(transaction, person.id, 3600))
         session = await queries.session(self.store.database, session_hash)
         assert session is not None
         return tokens.issue_in_session(self.store, session, session_hash, frozenset())[0]

@@ -13,22 +13,22 @@ from countersign.store.auth.agents.claim import WrongAccount
 
 EMAIL = "ann@example.com"
 PAGES: dict[str, Callable[[], Response]] = {
-    "sign-in": lambda: identity.sign_in("/", "e-mail or password is wrong", 401, EMAIL),
-    "set-up": lambda: identity.set_up("token"),
-    "set-up spent": lambda: identity.expired_set_up(404, has_people=True),
-    "set-up incomplete": lambda: identity.expired_set_up(404, has_people=False),
+    "sign-in": lambda: identity.sign_in_page("/", "e-mail or password is wrong", 401, EMAIL),
+    "set-up": lambda: identity.set_up_page("token"),
+    "set-up spent": lambda: identity.expired_set_up_page(404, has_people=True),
+    "set-up incomplete": lambda: identity.expired_set_up_page(404, has_people=False),
     "onward": lambda: identity.redirect_page_to("/"),
-    "sign-up": lambda: accounts.sign_up("/", "This is not an e-mail address like name@example.com.", 400, EMAIL),
-    "reset": lambda: accounts.reset("/"),
-    "sent sign-up": lambda: accounts.sent_sign_up("/", EMAIL, is_mailed=True),
-    "sent reset": lambda: accounts.sent_reset("/", EMAIL, is_mailed=False),
-    "prove": lambda: accounts.prove("token", EMAIL),
-    "spent": lambda: accounts.expired_link(404),
-    "agent's code": lambda: claim_page.digits("123456"),
-    "agent allowed": claim_page.allowed,
-    "agent declined": claim_page.declined,
-    "agent that asks for too much": claim_page.asks_for_too_much,
-    "agent for another account": lambda: claim_page.another_account(WrongAccount("another account"), EMAIL, "/"),
+    "sign-up": lambda: accounts.sign_up_page("/", "This is not an e-mail address like name@example.com.", 400, EMAIL),
+    "reset": lambda: accounts.reset_page("/"),
+    "sent sign-up": lambda: accounts.sign_up_sent_page("/", EMAIL, is_mailed=True),
+    "sent reset": lambda: accounts.reset_sent_page("/", EMAIL, is_mailed=False),
+    "prove": lambda: accounts.new_password_page("token", EMAIL),
+    "spent": lambda: accounts.expired_link_page(404),
+    "agent's code": lambda: claim_page.code_page("123456"),
+    "agent allowed": claim_page.allowed_page,
+    "agent declined": claim_page.declined_page,
+    "agent that asks for too much": claim_page.missing_scopes_page,
+    "agent for another account": lambda: claim_page.wrong_account_page(WrongAccount("another account"), EMAIL, "/"),
 }
 
 
@@ -56,7 +56,7 @@ def test_every_text_of_the_sign_in_pages_exists_in_german(
 
 
 def test_a_refused_sign_in_keeps_the_email_and_begins_at_the_password() -> None:
-    body = identity.sign_in("/", "e-mail or password is wrong", 401, 'ann"@example.com').body
+    body = identity.sign_in_page("/", "e-mail or password is wrong", 401, 'ann"@example.com').body
 
     assert isinstance(body, bytes)
     assert b'value="ann&quot;@example.com" required' in body

@@ -120,14 +120,14 @@ async def open_store(settings: Settings, root_url: str, *, is_loopback: bool) ->
 def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Sequence[str] = ()) -> SandboxRouter:
     """The store's HTTP application: all routes, their documents, and the sandbox, which serves the same routes on other
     data. `workers` is the command of a worker process for the sandbox's jobs."""
-    put_together = SandboxDependencies(
-        opening=lambda settings, root_url, is_loopback: open_store(settings, root_url, is_loopback=is_loopback),
+    dependencies = SandboxDependencies(
+        open_store=lambda settings, root_url, is_loopback: open_store(settings, root_url, is_loopback=is_loopback),
         application=lambda data_set: _application(data_set, routes, store.root_url, "sandbox"),
         template=folders.template_of(lifespan.MIGRATIONS),
         workers=workers,
     )
     app = _application(store, routes, store.root_url)
-    return SandboxRouter(app, store, put_together, _limiter(store), client_address.configured_proxies(store.settings))
+    return SandboxRouter(app, store, dependencies, _limiter(store), client_address.configured_proxies(store.settings))
 
 
 def _application(
@@ -180,19 +180,19 @@ def _limiter(store: Store) -> RateLimiter:
 def _quota_hints(store: Store) -> dict[str, str]:
     """Hints on how to get a higher quota, by the caller's quota."""
     settings = store.settings
-    lower = {"anonymous": settings.rate_anonymous, "community": settings.rate_community}
+    lower_limits = {"anonymous": settings.rate_anonymous, "community": settings.rate_community}
     hint = (
         f"A free key raises the limit to {settings.rate_agent} requests a minute: GET {store.problems_root}/api/keys?"
         "tier=agent, then send its api_key as X-API-Key."
     )
-    return {quota: hint for quota, limit in lower.items() if limit < settings.rate_agent}
+    return {quota: hint for quota, limit in lower_limits.items() if limit < settings.rate_agent}
 
 
 @asynccontextmanager
-async def maintained(store: Store) -> AsyncGenerator[None]:
+async def periodic_maintenance(store: Store) -> AsyncGenerator[None]:
     """Deliver webhooks and run maintenance every few minutes during the block; first remove leftovers of an earlier
     server's sandbox. Data sets of the sandbox need no maintenance and deliver no webhooks."""
-    await asyncio.to_thread(folders.clean, Path(store.settings.data))
+    await asyncio.to_thread(folders.remove_leftovers, Path(store.settings.data))
     async with (
         periodic(lambda: run_maintenance(store), every_s=COLLECT_EVERY_S),
         sender.send_deliveries(webhook_events.outbox_of(store)),
@@ -201,7 +201,7 @@ async def maintained(store: Store) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
-async def recording_uses(store: Store) -> AsyncGenerator[None]:
+async def periodic_use_recording(store: Store) -> AsyncGenerator[None]:
     """Record the last uses every few minutes during the block. Each worker needs this, because it records only what it
     has seen itself."""
     async with periodic(lambda: record_uses(store), every_s=COLLECT_EVERY_S):
@@ -217,7 +217,7 @@ async def run_maintenance(store: Store) -> None:
     await record_uses(store)
     await chunk_gc.sweep(store)
     await blob_gc.collect(store)
-    await codes.collect_abandoned(store)
+    await codes.delete_abandoned(store)
     await counts.roll_up(store.database)
     async with store.database.transaction() as transaction:
         await idempotency.forget_old(transaction)

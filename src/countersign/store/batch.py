@@ -98,11 +98,13 @@ def requests_of(operations: Sequence[Operation], base_url: str, key: str | None)
         InvalidRequest: a path or a header of an operation cannot be sent; the pointer names its index.
     """
     max_bytes = MAX_RESPONSES_BYTES // len(operations)
-    return [_request(operation, index, base_url, key, max_bytes) for index, operation in enumerate(operations)]
+    return [
+        _operation_request(operation, index, base_url, key, max_bytes) for index, operation in enumerate(operations)
+    ]
 
 
-def _request(operation: Operation, index: int, base_url: str, key: str | None, max_bytes: int) -> Subrequest:
-    target = _target(operation.path, f"/operations/{index}/path", base_url)
+def _operation_request(operation: Operation, index: int, base_url: str, key: str | None, max_bytes: int) -> Subrequest:
+    target = _operation_target(operation.path, f"/operations/{index}/path", base_url)
     headers = _headers(operation.headers or {}, f"/operations/{index}/headers")
     if key is not None and operation.method != "GET":
         headers.setdefault("idempotency-key", ids.derived_uuid(key, str(index)))
@@ -112,7 +114,7 @@ def _request(operation: Operation, index: int, base_url: str, key: str | None, m
     return Subrequest(operation.method, target, request_headers, encode(operation.body), max_bytes, batched=True)
 
 
-def _target(path: str, pointer: str, base_url: str) -> str:
+def _operation_target(path: str, pointer: str, base_url: str) -> str:
     """The complete path of an operation. Letters outside ASCII are percent-encoded, as a client would encode them (RFC
     3987 §3.1)."""
     relative = path
@@ -228,7 +230,7 @@ class _RollBack(Exception):
     """Raised to leave the block of the savepoint, so that the batch is rolled back."""
 
 
-async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
+async def run_in_parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
     """The answers to requests that do not depend on each other; at most eight run at a time."""
     answers = [Response()] * len(requests)
     pending_requests = iter(enumerate(requests))
@@ -259,7 +261,7 @@ async def run_in_order(
     return answers, True
 
 
-async def atomic(
+async def run_atomically(
     call: BatchCall, requests: Sequence[Subrequest], prepared_requests: Sequence[PreparedSubrequest[Store]]
 ) -> list[Response]:
     """The responses in order, all in the call's transaction; a batch that fails is rolled back."""
@@ -277,10 +279,10 @@ async def atomic(
     answers: list[Response] = []
     try:
         async with transaction.savepoint():
-            answers, is_good = await run_in_order(
+            answers, is_success = await run_in_order(
                 call, requests, [partial(send, scoped_context) for send in prepared_requests]
             )
-            if not is_good:
+            if not is_success:
                 raise _RollBack
     except _RollBack:
         return answers
@@ -334,9 +336,9 @@ async def run_or_prepare_batch(call: BatchCall) -> BatchPreparation:
     the counters may be remote, and inside the transaction every other writer would wait for them."""
     requests = _subrequests_of_call(call)
     if call.body.mode == "parallel":
-        return BatchPreparation(await parallel(call, requests))
+        return BatchPreparation(await run_in_parallel(call, requests))
     # Reads need no write transaction. Anonymous callers, API keys and unclaimed agents cannot write.
-    if call.caller.kind not in WRITING_CALLERS or all(map(_is_reading, requests)):
+    if call.caller.kind not in WRITING_CALLERS or all(map(_is_read, requests)):
         senders = [partial(call.send_subrequest, request) for request in requests]
         return BatchPreparation((await run_in_order(call, requests, senders))[0])
     return BatchPreparation(operations=[await call.prepare_subrequest(request) for request in requests])
@@ -351,14 +353,14 @@ async def run_batch(call: BatchCall) -> Response:
     preparation = cast("BatchPreparation", call.prepared)
     answers = preparation.answers
     if answers is None:
-        answers = await atomic(call, _subrequests_of_call(call), preparation.operations)
-    body = b'{"results":[%b]}' % b",".join(map(_result, answers))
+        answers = await run_atomically(call, _subrequests_of_call(call), preparation.operations)
+    body = b'{"results":[%b]}' % b",".join(map(_operation_result, answers))
     return Response(200, body, is_transient=_is_transient(call.body.mode, answers, body))
 
 
 async def replay_batch(call: BatchCall, replayed: Response) -> Response:
     """Rebuild a response that was too long to store: writes are replayed by their own keys, reads run again."""
-    call.prepared = BatchPreparation(await parallel(call, _subrequests_of_call(call)))
+    call.prepared = BatchPreparation(await run_in_parallel(call, _subrequests_of_call(call)))
     rebuilt = await run_batch(call)
     rebuilt.headers = replayed.headers
     return rebuilt
@@ -379,11 +381,11 @@ def _subrequests_of_call(call: BatchCall) -> list[Subrequest]:
     return requests_of(call.body.operations, call.context.base_url, bare_key)
 
 
-def _is_reading(request: Subrequest) -> bool:
+def _is_read(request: Subrequest) -> bool:
     return request.method == "GET" or request.target.partition("?")[0] == ASK_PATH
 
 
-def _result(answer: Response) -> bytes:
+def _operation_result(answer: Response) -> bytes:
     """The answer as an element of `results`; its body is JSON already."""
     body = cast("bytes", answer.body) or b"{}"
     if not body.startswith(b"{"):

@@ -16,7 +16,7 @@ from countersign.kernel.http.cursor import InvalidCursor
 from countersign.kernel.http.response import Moment, Response, Uuid, encode
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.catalog.products import ProductNotFound, entry
+from countersign.store.catalog.products import ProductNotFound, find_entry
 from countersign.store.catalog.schemas import Channel, ChannelName, Cursor, Described, Kind, Limit, Platform, SearchText
 from countersign.store.catalog.search import SqlBuilder, prefix_end, search_words
 
@@ -124,7 +124,7 @@ async def owned_product(reader: Reader, owner: str, id_or_slug: str) -> str:
     Raises:
         ProductNotFound: the product does not exist, or is not in the library; the response is the same.
     """
-    catalog_entry = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    catalog_entry = await find_entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
     if catalog_entry is None or await reader.fetch_one(OWNED, owner, catalog_entry.product_id) is None:
         raise ProductNotFound("your library has no product with this id or slug")
     return catalog_entry.product_id
@@ -254,14 +254,14 @@ async def list_library(call: StoreRequest[LibraryQuery, Nothing]) -> Response:
     The list can be narrowed to a kind, a collection, a search or products with an update, and ordered otherwise.
     """
     store, owner = call.context, call.caller.owner
-    query, after_key = _continued(call)
+    query, after_key = _query_and_position(call)
     rows = await _page(store.database, owner, query, after_key)
     headers: tuple[tuple[str, str], ...] = (("Cache-Control", "private, no-cache"),)
     if len(rows) > query.limit:
         rows.pop()
         last_row, values = rows[-1], _filter_values(query)
-        key = {"title": last_row[4], "-updated_at": last_row[5]}.get(query.sort or "", last_row[1])
-        next_cursor = cursor.write(store.cursors, cursor.Position("library", [owner, *values], [key, last_row[2]]))
+        sort_key = {"title": last_row[4], "-updated_at": last_row[5]}.get(query.sort or "", last_row[1])
+        next_cursor = cursor.write(store.cursors, cursor.Position("library", [owner, *values], [sort_key, last_row[2]]))
         given_filters = {name: value for name, value in zip(_FILTERS, values, strict=True) if value}
         address = (
             f"{store.base_url}/library?{urlencode({'limit': query.limit, **given_filters, 'cursor': next_cursor})}"
@@ -279,7 +279,7 @@ def _filter_values(query: LibraryQuery) -> list[str]:
     return [str(getattr(query, name) or "") for name in _FILTERS]
 
 
-def _continued(call: StoreRequest[LibraryQuery, Nothing]) -> tuple[LibraryQuery, list[str | int]]:
+def _query_and_position(call: StoreRequest[LibraryQuery, Nothing]) -> tuple[LibraryQuery, list[str | int]]:
     """The query, and the sort key of the last row before the page. A cursor continues the list of its own filters."""
     query = call.query
     if query.q is not None and not search_words(query.q):
@@ -293,12 +293,12 @@ def _continued(call: StoreRequest[LibraryQuery, Nothing]) -> tuple[LibraryQuery,
     values = [*position.filter[1:], *[""] * len(_FILTERS)][: len(_FILTERS)]
     if _filter_values(query) not in (values, [""] * len(_FILTERS)):
         raise InvalidCursor("made for another filter")
-    query = _query_of(values, query.limit)
+    query = _query_of_cursor(values, query.limit)
     cursor.require_keys(position, *_KEYS[query.sort or "-granted_at"])
     return query, position.after
 
 
-def _query_of(values: Sequence[str], limit: int) -> LibraryQuery:
+def _query_of_cursor(values: Sequence[str], limit: int) -> LibraryQuery:
     named_filters = {name: value for name, value in zip(_FILTERS, values, strict=True) if value}
     try:
         return msgspec.convert({"limit": limit, **named_filters}, LibraryQuery)
@@ -308,12 +308,12 @@ def _query_of(values: Sequence[str], limit: int) -> LibraryQuery:
 
 async def _page(database: Database, owner: str, query: LibraryQuery, after_key: Sequence[str | int]) -> list[Row]:
     statement = SqlBuilder()
-    conditions = [f"e.owner = {statement.value(owner)}", "e.revoked_at IS NULL", *_conditions(statement, query)]
+    conditions = [f"e.owner = {statement.add(owner)}", "e.revoked_at IS NULL", *_conditions(statement, query)]
     order, position = _ORDERS[query.sort or "-granted_at"]
     if after_key:
-        conditions.append(position.format(statement.list(after_key)))
+        conditions.append(position.format(statement.add_all(after_key)))
     text = PAGE.format(
-        conditions=" AND ".join(conditions), order=order, limit=statement.value(query.limit + 1)
+        conditions=" AND ".join(conditions), order=order, limit=statement.add(query.limit + 1)
     )
     is_bounded = not any(_filter_values(query))
     return await (database.fetch if is_bounded else database.scan)(text, *statement.values)
@@ -322,16 +322,16 @@ async def _page(database: Database, owner: str, query: LibraryQuery, after_key: 
 def _conditions(statement: SqlBuilder, query: LibraryQuery) -> list[str]:
     conditions: list[str] = []
     if query.kind is not None:
-        conditions.append(f"c.kind = {statement.value(query.kind)}")
+        conditions.append(f"c.kind = {statement.add(query.kind)}")
     if query.collection is not None:
-        conditions.append(IN_COLLECTION.format(collection=statement.value(query.collection.lower())))
+        conditions.append(IN_COLLECTION.format(collection=statement.add(query.collection.lower())))
     if query.hidden is not None:
         conditions.append(f"coalesce(i.hidden, 0) = {int(query.hidden)}")
     if query.update is not None:
         conditions.append(HAS_UPDATE)
     search_terms = search_words(query.q or "")
     word_parameters = [
-        {"word": statement.value(word), "end": statement.value(prefix_end(word))} for word in search_terms
+        {"word": statement.add(word), "end": statement.add(prefix_end(word))} for word in search_terms
     ]
     return conditions + [HAS_WORD.format(**word_parameter) for word_parameter in word_parameters]
 
@@ -341,7 +341,7 @@ async def _collections(database: Database, owner: str, products: Sequence[str]) 
     statement = SqlBuilder()
     collections_by_product: dict[str, list[str]] = {}
     if products:
-        text = COLLECTIONS.format(owner=statement.value(owner), products=statement.list(products))
+        text = COLLECTIONS.format(owner=statement.add(owner), products=statement.add_all(products))
         for product_id, collection_id in await database.fetch(text, *statement.values):
             collections_by_product.setdefault(product_id, []).append(collection_id)
     return collections_by_product
@@ -352,15 +352,15 @@ async def _updates(database: Database, owner: str, products: Sequence[str]) -> d
     if not products:
         return {}
     statement = SqlBuilder()
-    text = UPDATES.format(owner=statement.value(owner), products=statement.list(products))
+    text = UPDATES.format(owner=statement.add(owner), products=statement.add_all(products))
     rows = await database.scan(text, *statement.values)
     return {
-        product_id: Update(version, channel, clock.rfc3339(published_at), _number(size), _number(delta_size))
+        product_id: Update(version, channel, clock.rfc3339(published_at), _integer(size), _integer(delta_size))
         for product_id, version, channel, published_at, size, delta_size in rows
     }
 
 
-def _number(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     """A sum, which PostgreSQL returns as a decimal."""
     return None if value is None else int(str(value))
 
@@ -392,7 +392,7 @@ async def update_item(call: StoreRequest[Nothing, LibraryUpdate]) -> Response:
     if item_body.downloaded is None:
         item = item._replace(version=None, platform=None, at=None)
     elif not isinstance(item_body.downloaded, msgspec.UnsetType):
-        item = await _downloaded(transaction, product_id, item, item_body.downloaded)
+        item = await _download_values(transaction, product_id, item, item_body.downloaded)
     await transaction.run(PUT_ITEM, owner, product_id, *item)
     download = None
     if item.version is not None and item.at is not None:
@@ -403,7 +403,7 @@ async def update_item(call: StoreRequest[Nothing, LibraryUpdate]) -> Response:
     )
 
 
-async def _downloaded(reader: Reader, product_id: str, item: _ItemRow, last_download: LastDownload) -> _ItemRow:
+async def _download_values(reader: Reader, product_id: str, item: _ItemRow, last_download: LastDownload) -> _ItemRow:
     if await reader.fetch_one(RELEASE_EXISTS, product_id, last_download.version) is None:
         raise invalid_member("/downloaded/version", "must be a published release of the product")
     try:

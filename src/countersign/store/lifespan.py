@@ -78,7 +78,7 @@ async def open_store(
         )
         stack.push_async_callback(database.close)
         files = open_blob_store(settings)
-        locations = installation_places(settings, database, files)
+        locations = installation_id_locations(settings, database, files)
         # Check this first, so that no tables are created in the database of another installation.
         id_examination = await installation_id.examine(locations)
         if upgrades:
@@ -139,7 +139,7 @@ def blob_store_name(settings: Settings) -> str:
     return f"the blob store {settings.blobs_url or Path(settings.data) / BLOBS_FOLDER}"
 
 
-def installation_places(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
+def installation_id_locations(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
     """The locations that store the installation's id."""
     return InstallationPlaces(
         Path(settings.data), settings.database_url, SERVICE, database, files, blob_store_name(settings)
@@ -160,7 +160,7 @@ def _counters(settings: Settings, data: Path) -> Counters:
 
 
 @asynccontextmanager
-async def sole_node(settings: Settings) -> AsyncGenerator[None]:
+async def prevent_second_node(settings: Settings) -> AsyncGenerator[None]:
     """Prevent other nodes during the block from serving this database with local rate limits or files.
 
     Unless COUNTERSIGN_COUNTERS_URL names a shared server, each node counts requests in its own memory. Two nodes would

@@ -71,7 +71,7 @@ async def _check_blobs(store: Store) -> str:
 
 async def _check_installation(store: Store) -> str:
     """Fail if the blob store belongs to another installation; the result includes the collector's notes."""
-    locations = lifespan.installation_places(store.settings, store.database, store.blobs)
+    locations = lifespan.installation_id_locations(store.settings, store.database, store.blobs)
     id_examination = await installation_id.examine(locations)
     gc_report = await blob_gc.report(store.database)
     return "; ".join([f"id {id_examination.known or 'not recorded yet'}", *(gc_report.notes if gc_report else ())])
@@ -80,8 +80,12 @@ async def _check_installation(store: Store) -> str:
 async def _measure(store: Store) -> Iterable[Sample]:
     count, size = await blobs.usage(store.database)
     samples = [Sample(BLOBS, count), Sample(BLOB_BYTES, size)]
-    samples += [Sample(JOBS, count, (status,)) for status, count in (await jobs.counts(store.database)).items()]
-    samples += [Sample(OLDEST, value, (status,)) for status, value in (await jobs.oldest_s(store.database)).items()]
+    samples += [
+        Sample(JOBS, count, (status,)) for status, count in (await jobs.counts_by_status(store.database)).items()
+    ]
+    samples += [
+        Sample(OLDEST, value, (status,)) for status, value in (await jobs.oldest_ages_s(store.database)).items()
+    ]
     gc_report = await blob_gc.report(store.database)
     samples += [
         Sample(UNKNOWN, gc_report.unknown if gc_report else 0),

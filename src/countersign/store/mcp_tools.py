@@ -22,7 +22,7 @@ from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, JsonRpcError
 from countersign.kernel.mcp.server import EVENTS, Implementation, McpServer, OriginNotAllowed, require_allowed_origin
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
-from countersign.store.apidocs.operations import IN_PATH
+from countersign.store.apidocs.operations import PATH_PARAMETERS
 from countersign.store.apidocs.schemas import Schemas
 from countersign.store.auth import authentication
 from countersign.store.auth.callers import Caller, StoreRequest
@@ -38,17 +38,17 @@ def struct_schema(shape: type[msgspec.Struct] | None) -> Schema:
     if shape is None:
         return {"properties": {}}
     _, components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
-    return _flat(components[shape.__name__], components)
+    return _inlined_input_schema(components[shape.__name__], components)
 
 
-def _flat(schema: Schema, components: Mapping[str, Schema]) -> Schema:
+def _inlined_input_schema(schema: Schema, components: Mapping[str, Schema]) -> Schema:
     if "$ref" in schema:
-        return _flat(components[schema["$ref"].rpartition("/")[2]], components)
+        return _inlined_input_schema(components[schema["$ref"].rpartition("/")[2]], components)
     only_choice = _only_choice(schema)
     if only_choice is not None:
         other_members = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
-        return _flat({**only_choice, **other_members}, components)
-    return {name: _value(name, value, components) for name, value in schema.items() if name != "title"}
+        return _inlined_input_schema({**only_choice, **other_members}, components)
+    return {name: _inlined_input_value(name, value, components) for name, value in schema.items() if name != "title"}
 
 
 def _only_choice(schema: Schema) -> Schema | None:
@@ -58,18 +58,20 @@ def _only_choice(schema: Schema) -> Schema | None:
     return choices[0] if len(choices) == 1 else None
 
 
-def _value(name: str, value: object, components: Mapping[str, Schema]) -> object:
+def _inlined_input_value(name: str, value: object, components: Mapping[str, Schema]) -> object:
     if name == "properties":
         members = cast("Mapping[str, Schema]", value)
-        return {member: _flat(schema, components) for member, schema in members.items()}
+        return {member: _inlined_input_schema(schema, components) for member, schema in members.items()}
     if name == "description":
         return " ".join(str(value).split())
     if isinstance(value, list) and name == "anyOf":
-        return [_flat(member, components) for member in cast("list[Schema]", value)]
-    return _flat(cast("Schema", value), components) if isinstance(value, dict) else cast("object", value)
+        return [_inlined_input_schema(member, components) for member in cast("list[Schema]", value)]
+    return (
+        _inlined_input_schema(cast("Schema", value), components) if isinstance(value, dict) else cast("object", value)
+    )
 
 
-def answer_schema(route: Route[Store]) -> Schema:
+def result_schema(route: Route[Store]) -> Schema:
     """The JSON Schema of a tool's result: the body of the route's response; an array is wrapped together with the
     cursor of its next page.
 
@@ -80,46 +82,52 @@ def answer_schema(route: Route[Store]) -> Schema:
     if len(shapes) != 1:
         raise ValueError(f"{route.method} {route.path}: a tool needs answers of one shape")
     schemas = Schemas((route,))
-    schema = _expanded(schemas.of(shapes[0]), schemas.components)
+    schema = _inlined_result_schema(schemas.schema_of(shapes[0]), schemas.components)
     if schema.get("type") != "array":
         return schema
     members = {"items": schema, "next_cursor": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
     return {"type": "object", "properties": members, "required": list(members)}
 
 
-def _expanded(schema: Schema, components: Mapping[str, Schema]) -> Schema:
+def _inlined_result_schema(schema: Schema, components: Mapping[str, Schema]) -> Schema:
     """The schema with all references inlined. An `anyOf` of several references, such as that of a
     recursive query, becomes a plain object: clients reject recursive schemas."""
     if "$ref" in schema:
-        return _expanded({**components[_name(schema)], **_without(schema, "$ref")}, components)
+        return _inlined_result_schema(
+            {**components[_component_name(schema)], **_without_member(schema, "$ref")}, components
+        )
     choices = cast("list[Schema]", schema.get("anyOf", []))
     if sum("$ref" in choice for choice in choices) > 1:
         inline_choices = [choice for choice in choices if "$ref" not in choice]
         return {"anyOf": [{"type": "object"}, *inline_choices]} if inline_choices else {"type": "object"}
-    return {name: _expanded_value(name, value, components) for name, value in schema.items() if _is_for_clients(name)}
+    return {
+        name: _inlined_result_value(name, value, components)
+        for name, value in schema.items()
+        if _is_sent_to_clients(name)
+    }
 
 
-def _is_for_clients(name: str) -> bool:
+def _is_sent_to_clients(name: str) -> bool:
     return name != "title" and not name.startswith("x-")
 
 
-def _expanded_value(name: str, value: object, components: Mapping[str, Schema]) -> object:
+def _inlined_result_value(name: str, value: object, components: Mapping[str, Schema]) -> object:
     if name == "properties":
         members = cast("Mapping[str, Schema]", value)
-        return {member: _expanded(schema, components) for member, schema in members.items()}
+        return {member: _inlined_result_schema(schema, components) for member, schema in members.items()}
     if name == "description":
         return " ".join(str(value).split())
     if name == "anyOf":
-        return [_expanded(member, components) for member in cast("list[Schema]", value)]
+        return [_inlined_result_schema(member, components) for member in cast("list[Schema]", value)]
     is_schema = isinstance(value, dict) and name in ("items", "additionalProperties")
-    return _expanded(cast("Schema", value), components) if is_schema else cast("object", value)
+    return _inlined_result_schema(cast("Schema", value), components) if is_schema else cast("object", value)
 
 
-def _name(reference: Schema) -> str:
+def _component_name(reference: Schema) -> str:
     return str(reference["$ref"]).rpartition("/")[2]
 
 
-def _without(schema: Schema, name: str) -> Schema:
+def _without_member(schema: Schema, name: str) -> Schema:
     return {member: value for member, value in schema.items() if member != name}
 
 
@@ -155,21 +163,23 @@ class ToolOperation:
         Raises:
             BadArgument: an argument is unknown, or cannot be sent in the path, the query or a header.
         """
-        arguments_set = {name: value for name, value in arguments.items() if value is not None}
+        sent_arguments = {name: value for name, value in arguments.items() if value is not None}
         known_arguments = self.tool.input_schema["properties"]
-        unknown_names = arguments_set.keys() - known_arguments.keys()
+        unknown_names = sent_arguments.keys() - known_arguments.keys()
         if unknown_names:
             raise BadArgument(f"{min(unknown_names)}: {decode.unknown_here(known_arguments)}")
-        headers = (("idempotency-key", _header(arguments_set[KEY])),) if KEY in arguments_set else ()
+        headers = (("idempotency-key", _header_value(sent_arguments[KEY])),) if KEY in sent_arguments else ()
         if self.route.body is None:
-            return Subrequest(self.route.method, self._address(arguments_set), headers)
-        body = encode({name: arguments_set[name] for name in self.members & arguments_set.keys()})
-        return Subrequest(self.route.method, self._address(arguments_set), (*_JSON, *headers), body)
+            return Subrequest(self.route.method, self._address(sent_arguments), headers)
+        body = encode({name: sent_arguments[name] for name in self.members & sent_arguments.keys()})
+        return Subrequest(self.route.method, self._address(sent_arguments), (*_JSON, *headers), body)
 
-    def _address(self, arguments_set: Mapping[str, Any]) -> str:
+    def _address(self, sent_arguments: Mapping[str, Any]) -> str:
         prefix = "" if self.route.at_root else PREFIX
-        path = _PARAMETER.sub(lambda matched: _segment(matched[1], arguments_set), self.route.path)
-        query = urlencode({name: _parameter(name, arguments_set[name]) for name in self.query & arguments_set.keys()})
+        path = _PARAMETER.sub(lambda matched: _path_segment(matched[1], sent_arguments), self.route.path)
+        query = urlencode(
+            {name: _query_value(name, sent_arguments[name]) for name in self.query & sent_arguments.keys()}
+        )
         return f"{prefix}{path}?{query}" if query else prefix + path
 
 
@@ -181,10 +191,10 @@ def operation(name: str, route: Route[Store]) -> ToolOperation:
     """
     path = _PARAMETER.findall(route.path)
     query, body = struct_schema(route.query), struct_schema(cast("type[msgspec.Struct] | None", route.body))
-    for left_out in EXCLUDED_PARAMETERS:
-        query["properties"].pop(left_out, None)
-        body["properties"].pop(left_out, None)
-    groups = ({name: _in_path(name) for name in path}, query["properties"], body["properties"])
+    for excluded_name in EXCLUDED_PARAMETERS:
+        query["properties"].pop(excluded_name, None)
+        body["properties"].pop(excluded_name, None)
+    groups = ({name: _path_parameter_schema(name) for name in path}, query["properties"], body["properties"])
     properties = {**groups[0], **groups[1], **groups[2], **({KEY: _KEY_SCHEMA} if route.writes else {})}
     if len(properties) != sum(map(len, groups)) + route.writes:
         raise ValueError(f"tool {name}: two parameters have the same name")
@@ -199,12 +209,12 @@ def operation(name: str, route: Route[Store]) -> ToolOperation:
     }
     description = " ".join((route.handler.__doc__ or route.summary).split())
     title = name.replace("_", " ").capitalize()
-    tool = Tool(name, title, description, input_schema, _hints(route), answer_schema(route))
+    tool = Tool(name, title, description, input_schema, _hints(route), result_schema(route))
     return ToolOperation(route, tool, frozenset(query["properties"]), frozenset(body["properties"]))
 
 
-def _in_path(name: str) -> dict[str, Any]:
-    path_schema, description = IN_PATH[name]
+def _path_parameter_schema(name: str) -> dict[str, Any]:
+    path_schema, description = PATH_PARAMETERS[name]
     return {**path_schema, "description": description}
 
 
@@ -214,30 +224,30 @@ def _hints(route: Route[Store]) -> Hints:
     return Hints(read_only=not route.writes, idempotent=not route.writes, destructive=route.alone)
 
 
-def _segment(name: str, arguments_set: Mapping[str, Any]) -> str:
-    value = arguments_set.get(name)
+def _path_segment(name: str, sent_arguments: Mapping[str, Any]) -> str:
+    value = sent_arguments.get(name)
     if not isinstance(value, str) or not value:
         raise BadArgument(f"{name}: is required and must be a string")
-    return quote(_storable(name, value), safe="")
+    return quote(_require_storable(name, value), safe="")
 
 
-def _parameter(name: str, value: object) -> str:
+def _query_value(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
     if not isinstance(value, str):
         raise BadArgument(f"{name}: must be a string, a number, true or false")
-    return _storable(name, value)
+    return _require_storable(name, value)
 
 
-def _storable(name: str, value: str) -> str:
+def _require_storable(name: str, value: str) -> str:
     if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
         raise BadArgument(f"{name}: must not contain NUL or lone surrogates")
     return value
 
 
-def _header(value: object) -> str:
+def _header_value(value: object) -> str:
     if not isinstance(value, str) or not value.isascii() or not value.isprintable():
         raise BadArgument(f"{KEY}: must be a UUID")
     return value
@@ -287,14 +297,16 @@ class StoreTools:
     @cached_property
     def _operations(self) -> Mapping[str, ToolOperation]:
         """The tools by name. The first use builds their schemas, because that would take 25 ms of each start."""
-        return {name: operation(name, tool_route) for name, tool_route in self._routes.items()}
+        return {name: operation(name, route) for name, route in self._routes.items()}
 
     async def listed(self, context: ToolCall) -> ToolList:
         """The tools that the caller's token permits."""
-        offered_operations = {name: item for name, item in self._operations.items() if _is_offered(context, item.route)}
-        names = frozenset(offered_operations)
+        operations = {
+            name: operation for name, operation in self._operations.items() if _is_offered(context, operation.route)
+        }
+        names = frozenset(operations)
         if names not in self._lists:
-            self._lists[names] = ToolList(offered_operation.tool for offered_operation in offered_operations.values())
+            self._lists[names] = ToolList(offered_operation.tool for offered_operation in operations.values())
         return self._lists[names]
 
     async def call(self, context: ToolCall, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
@@ -305,33 +317,33 @@ class StoreTools:
             Unauthenticated: the tool requires a token, and the request has none.
             JsonRpcError: the service failed or is unavailable.
         """
-        operation_called = self._operations.get(name)
-        if operation_called is None or _is_of_sandbox(operation_called.route) > _has_sandbox(context.context):
+        operation = self._operations.get(name)
+        if operation is None or _is_sandbox_route(operation.route) > _has_sandbox(context.context):
             raise UnknownTool(name)
-        if not _may(context.caller, operation_called.route):
+        if not _is_permitted(context.caller, operation.route):
             if context.caller.is_anonymous or context.caller.kind == "key":
                 detail = f"the tool {name} needs a token"
-                raise authentication.unauthenticated(
-                    context.context, detail, scope=operation_called.route.scope, resource=PATH
+                raise authentication.missing_credential(
+                    context.context, detail, scope=operation.route.scope, resource=PATH
                 )
             raise UnknownTool(name)
         try:
-            request = operation_called.request(cast("dict[str, Any]", json_reader.read(arguments, checks_texts=False)))
+            request = operation.request(cast("dict[str, Any]", json_reader.read(arguments, checks_texts=False)))
         except BadArgument as refused:
             return mcp.refused(refused.detail)
         except json_reader.InvalidJson as error:
             return mcp.refused(str(error))
         if name in self._direct:
-            return await _direct(context, operation_called, request.body)
+            return await _call_directly(context, operation, request.body)
         return _outcome(await context.send_subrequest(request))
 
 
-async def _direct(context: ToolCall, operation_called: ToolOperation, body: bytes) -> Outcome:
+async def _call_directly(context: ToolCall, operation: ToolOperation, body: bytes) -> Outcome:
     """Call the handler of a tool that has no HTTP address. Such a tool only reads."""
     try:
-        body_struct = json_reader.read_as(body, cast("type[msgspec.Struct]", operation_called.route.body))
+        body_struct = json_reader.read_as(body, cast("type[msgspec.Struct]", operation.route.body))
         call = cast("StoreRequest[Any, Any]", replace(context, body=cast("Nothing", body_struct)))
-        return _outcome(await operation_called.route.handler(call))
+        return _outcome(await operation.route.handler(call))
     except (msgspec.ValidationError, json_reader.InvalidJson) as error:
         return mcp.refused(str(error))
     except Refused as refused:
@@ -339,10 +351,10 @@ async def _direct(context: ToolCall, operation_called: ToolOperation, body: byte
 
 
 def _is_offered(context: ToolCall, route: Route[Store]) -> bool:
-    return _may(context.caller, route) and _is_of_sandbox(route) <= _has_sandbox(context.context)
+    return _is_permitted(context.caller, route) and _is_sandbox_route(route) <= _has_sandbox(context.context)
 
 
-def _is_of_sandbox(route: Route[Store]) -> bool:
+def _is_sandbox_route(route: Route[Store]) -> bool:
     return route.path.startswith("/sandbox")
 
 
@@ -351,7 +363,7 @@ def _has_sandbox(store: Store) -> bool:
     return store.settings.sandboxes > 0
 
 
-def _may(caller: Caller, route: Route[Store]) -> bool:
+def _is_permitted(caller: Caller, route: Route[Store]) -> bool:
     if route.scope is not None:
         return not caller.is_anonymous and caller.allows(route.scope)
     return not (route.signed_in and (caller.is_anonymous or caller.kind == "key"))
@@ -424,7 +436,7 @@ def routes(offered_routes: Iterable[Route[Store]], direct: Iterable[Route[Store]
         require_allowed_origin(call.headers.get("origin"), call.context.root_url)
         decode.require_media_type(call.headers.get("content-type"), JSON)
         body = await _body(call)
-        mcp_server = server(call.context.way_in, with_2026=call.context.settings.mcp_2026)
+        mcp_server = server(call.context.token_hint, with_2026=call.context.settings.mcp_2026)
         reply = await mcp_server.answer(call, call.headers, body)
         return Response(reply.status, reply.body, reply.media_type, (("Cache-Control", "no-store"),))
 

@@ -108,7 +108,7 @@ class NlwebAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
     error: dict[str, str] | None = None
 
 
-def nested(answered: QuestionAnswer, answer: AskAnswer) -> NlwebAnswer:
+def nested_answer(answered: QuestionAnswer, answer: AskAnswer) -> NlwebAnswer:
     """Return the answer in the `_meta` form: an elicitation if it needs a clarification, a failure if there is no
     answer."""
     if answered.candidates:
@@ -152,7 +152,7 @@ class NestedForm(Form):
 
     def body(self, answered: QuestionAnswer, answer: AskAnswer) -> NlwebAnswer:
         """Return the answer in the `_meta` form."""
-        return nested(answered, answer)
+        return nested_answer(answered, answer)
 
     def start(self, query_id: str) -> Event:
         """Return the event with the version."""
@@ -161,11 +161,11 @@ class NestedForm(Form):
 
     def events(self, answered: QuestionAnswer, answer: AskAnswer) -> Iterable[Event]:
         """Return the results, and the rest of the answer."""
-        nested_answer: dict[str, Any] = msgspec.to_builtins(nested(answered, answer))
-        results = nested_answer.pop("results", None)
+        members: dict[str, Any] = msgspec.to_builtins(nested_answer(answered, answer))
+        results = members.pop("results", None)
         if results:
             yield "result", {"message_type": "result_batch", "results": results, "query_id": answer.query_id}
-        yield "complete", {"message_type": "complete", **nested_answer}
+        yield "complete", {"message_type": "complete", **members}
 
     def error(self, call: StoreRequest[Any, Any], refused: Refused) -> Event:
         """Return the last event, with the error."""

@@ -140,8 +140,10 @@ async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
 async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
     """Register an address that receives events; only this response contains the secret that signs the events."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    box, webhook_body = outbox_of(call.context), call.body
-    receiver, secret = await receivers.add(call.transaction, box, org.id, webhook_body.url, webhook_body.types)
+    outbox_of_store, webhook_body = outbox_of(call.context), call.body
+    receiver, secret = await receivers.add(
+        call.transaction, outbox_of_store, org.id, webhook_body.url, webhook_body.types
+    )
     return response.json(_webhook_body(receiver, secret), 201)
 
 
@@ -179,11 +181,11 @@ async def list_deliveries(call: StoreRequest[DeliveriesQuery, Nothing]) -> Respo
             raise InvalidCursor("made for another filter, or for another webhook")
         before_id = str(position.after[0])
     deliveries = await outbox.list_deliveries(store.database, receiver.id, before_id, query.state, query.limit + 1)
-    body, deliveries_after_page = deliveries[: query.limit], deliveries[query.limit :]
+    page, deliveries_after_page = deliveries[: query.limit], deliveries[query.limit :]
     next_cursor = None
     if deliveries_after_page:
-        next_cursor = cursor.write(store.cursors, cursor.Position("deliveries", filter_values, [body[-1].event_id]))
-    return response.json(DeliveryList([_delivery(delivery) for delivery in body], next_cursor))
+        next_cursor = cursor.write(store.cursors, cursor.Position("deliveries", filter_values, [page[-1].event_id]))
+    return response.json(DeliveryList([_delivery(delivery) for delivery in page], next_cursor))
 
 
 async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response:

@@ -43,12 +43,12 @@ async def test_a_second_node_without_shared_counters_and_files_is_refused(
     counting = Settings(data=str(tmp_path), database_url=postgres_url, counters_url="redis://127.0.0.1:1")
     shared_settings = replace(counting, blobs_url="s3://files")
 
-    async with lifespan.sole_node(settings):
+    async with lifespan.prevent_second_node(settings):
         with pytest.raises(BadSetting, match="COUNTERSIGN_COUNTERS_URL"):
-            async with lifespan.sole_node(settings):
+            async with lifespan.prevent_second_node(settings):
                 raise AssertionError("two nodes count by themselves")
         with pytest.raises(BadSetting, match="COUNTERSIGN_BLOBS_URL"):
-            async with lifespan.sole_node(counting):
+            async with lifespan.prevent_second_node(counting):
                 raise AssertionError("two nodes keep files by themselves")
-        async with lifespan.sole_node(shared_settings):
+        async with lifespan.prevent_second_node(shared_settings):
             pass

@@ -51,7 +51,7 @@ async def test_the_manual_has_every_endpoint_and_every_code(http: httpx.AsyncCli
     endpoints = {endpoint["endpoint"]: endpoint for endpoint in manual["endpoints"]}
     codes = {error["code"] for error in manual["errors"]}
     assert set(endpoints) == {f"{route.method} {address_of(route)}" for route in EVERY_ROUTE}
-    assert codes == {type_.code for type_ in problems.types(EVERY_ROUTE).values()}
+    assert codes == {type_.code for type_ in problems.problem_types(EVERY_ROUTE).values()}
     assert all(set(endpoint["errors"]) <= codes for endpoint in endpoints.values())
 
 

@@ -206,7 +206,7 @@ def test_the_jobs_products_and_releases_are_linked() -> None:
 
 @each_operation
 def test_every_problem_code_has_a_page_with_its_status(method: str, path: str, operation: dict[str, Any]) -> None:
-    pages = {type_.code for type_ in problems.types(EVERY_ROUTE).values()}
+    pages = {type_.code for type_ in problems.problem_types(EVERY_ROUTE).values()}
     for status, answer in operation["responses"].items():
         for code in resolve_reference(answer).get("x-codes", ()):
             assert code in pages
@@ -255,7 +255,7 @@ def test_every_parameter_is_described(method: str, path: str, operation: dict[st
 def test_every_parameter_of_a_path_is_explained() -> None:
     names = {name for route in EVERY_ROUTE for name in re.findall(r"\{(\w+)\}", route.path)}
 
-    assert names <= set(operations.IN_PATH), "say in documents/parameters.py what it is"
+    assert names <= set(operations.PATH_PARAMETERS), "say in documents/parameters.py what it is"
 
 
 def test_every_header_that_the_code_looks_at_is_described() -> None:

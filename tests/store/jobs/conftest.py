@@ -74,7 +74,7 @@ def working(store: Store) -> Working:
 async def working_on(store: Store) -> AsyncIterator[None]:
     """Run a worker of the store in this process until the block ends."""
     stop_event = asyncio.Event()
-    task = asyncio.create_task(worker_process.work(store, TYPES, stop_event))
+    task = asyncio.create_task(worker_process.run_jobs(store, TYPES, stop_event))
     try:
         yield
     finally:

@@ -53,10 +53,10 @@ async def test_a_worker_that_lost_its_job_makes_no_further_changes(world: World,
     assert (stale_job.id, fresh_job.id, fresh_job.attempts, fresh_job.losses) == (job_id, job_id, 2, 1)
     await assert_refused(lambda transaction: leases.complete(transaction, stale_job, "{}"))
     await assert_refused(lambda transaction: leases.fail(transaction, stale_job, "{}"))
-    await assert_refused(lambda transaction: leases.try_again(transaction, stale_job, clock.now()))
-    await assert_refused(lambda transaction: leases.give_back(transaction, stale_job))
+    await assert_refused(lambda transaction: leases.requeue(transaction, stale_job, clock.now()))
+    await assert_refused(lambda transaction: leases.return_to_queue(transaction, stale_job))
     with pytest.raises(LeaseLost):
-        await leases.beat(world.store.database, stale_job, 0.9, 60)
+        await leases.extend_lease(world.store.database, stale_job, 0.9, 60)
     shown_body = (await world.call("GET", f"/jobs/{job_id}", owner)).json()
     assert (shown_body["status"], shown_body["progress"], shown_body["error"]) == ("running", 0, None)
 
@@ -67,7 +67,7 @@ async def test_the_effect_of_a_stale_attempt_is_not_kept(world: World, owner: st
     fresh_job = await claim(world.store)
 
     for claimed_job in (stale_job, fresh_job, stale_job):
-        await runner.perform(world.store, KNOWN, claimed_job, asyncio.Event())
+        await runner.run_attempt(world.store, KNOWN, claimed_job, asyncio.Event())
 
     assert await effects(world.store.database) == [job_id]
     rows = await world.store.database.fetch("SELECT attempt FROM effect")
@@ -79,7 +79,7 @@ async def test_a_job_that_was_cancelled_is_not_completed(world: World, owner: st
     claimed_job = await claim(world.store)
     await world.call("DELETE", f"/jobs/{job_id}", owner)
 
-    await runner.perform(world.store, KNOWN, claimed_job, asyncio.Event())
+    await runner.run_attempt(world.store, KNOWN, claimed_job, asyncio.Event())
 
     body = await wait_for_job(world, owner, job_id)
     assert body["error"]["code"] == "job_cancelled"
@@ -138,7 +138,7 @@ async def test_a_live_worker_keeps_its_job_when_the_clock_is_set_back(world: Wor
         await keep_to_time(world.store)
         assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(now, seconds=50)):
-        assert await leases.beat(world.store.database, kept_job, 0.5, 60) is False
+        assert await leases.extend_lease(world.store.database, kept_job, 0.5, 60) is False
     with clock.fixed(clock.later(now, seconds=70)):
         assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
 
@@ -147,7 +147,7 @@ async def test_a_job_at_its_latest_start_is_not_postponed(world: World, owner: s
     await ask(world, owner)
     claimed_job = await claim(world.store)
     async with world.store.database.transaction() as transaction:
-        await leases.try_again(transaction, claimed_job, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
+        await leases.requeue(transaction, claimed_job, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
 
     await keep_to_time(world.store)
     assert await leases.claim_next(world.store.database, max_running=4, lease_s=60, lane="requested") is None
@@ -220,7 +220,7 @@ async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:
     claimed_job = await claim(world.store)
 
     async def requeue(transaction: Transaction) -> None:
-        await leases.try_again(transaction, claimed_job, clock.later(clock.now(), seconds=5))
+        await leases.requeue(transaction, claimed_job, clock.later(clock.now(), seconds=5))
 
     async with world.store.database.transaction() as transaction:
         await requeue(transaction)
@@ -239,8 +239,8 @@ async def test_progress_never_falls_within_an_attempt(world: World, owner: str) 
         assert isinstance(progress, float | int)
         return progress
 
-    await leases.beat(world.store.database, claimed_job, 0.5, 60)
-    await leases.beat(world.store.database, claimed_job, 0.3, -1)
+    await leases.extend_lease(world.store.database, claimed_job, 0.5, 60)
+    await leases.extend_lease(world.store.database, claimed_job, 0.3, -1)
     assert await stored_progress() == 0.5
     await claim(world.store)
     assert await stored_progress() == 0

@@ -133,7 +133,7 @@ async def test_a_running_job_is_cancelled_at_its_next_progress_report(
 async def test_a_job_that_does_not_listen_is_left_behind(
     world: World, owner: str, working: Working, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "LEAVE_AFTER_S", 1.0)
+    monkeypatch.setattr(runner, "MAX_STOP_S", 1.0)
     async with working():
         job_id = await ask(world, owner, seconds=60, heeds=False)
         await running(world, owner, job_id)

@@ -104,7 +104,7 @@ async def test_a_worker_runs_a_build_and_a_delta_at_the_same_time(world: World) 
         JobType("build", ErrandInput, build, priority=BUILD),
     )
     await put(world, BACKGROUND, 2)
-    worker_task = asyncio.create_task(worker_process.work(world.store, types, stop_event))
+    worker_task = asyncio.create_task(worker_process.run_jobs(world.store, types, stop_event))
     async with asyncio.timeout(60):
         while begun_types != ["delta"]:
             await asyncio.sleep(0.01)
@@ -139,7 +139,7 @@ async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> No
     )
     await put(world, BUILD)
     await put(world, BACKGROUND)
-    worker_task = asyncio.create_task(worker_process.work(world.store, types, stop_event))
+    worker_task = asyncio.create_task(worker_process.run_jobs(world.store, types, stop_event))
     async with asyncio.timeout(60):
         await is_made.wait()
         stop_event.set()

@@ -191,7 +191,7 @@ async def test_each_worker_records_the_uses_that_it_has_seen(world: World, monke
         await transaction.run("UPDATE session SET seen_at = 0")
     await world.call("GET", "/library", token)
 
-    async with distribution.recording_uses(world.store), asyncio.timeout(10):
+    async with distribution.periodic_use_recording(world.store), asyncio.timeout(10):
         while await world.store.database.fetch_one("SELECT 1 FROM session WHERE seen_at = 0") is not None:
             await asyncio.sleep(0.01)
 

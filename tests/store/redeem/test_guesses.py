@@ -109,7 +109,7 @@ async def test_a_short_code_waits_like_a_guess(world: World) -> None:
     product = await world.product("north", "one")
     org = (await world.store.database.fetch("SELECT id FROM organisation WHERE slug = 'north'"))[0][0]
     async with world.store.database.transaction() as transaction:
-        await codes.add_known(transaction, org, "promo", [product], ["SHORT-1234"], 100)
+        await codes.add_batch(transaction, org, "promo", [product], ["SHORT-1234"], 100)
     token = await world.person("a@example.com")
     for number in range(10):
         await redeem(world, token, f"WRONG-{number}")

@@ -47,7 +47,7 @@ class SandboxCaller:
 
     async def all_content(self) -> dict[str, Any]:
         """Return everything that the data set contains: rows and files."""
-        async with self.front.data_sets.used(self.name) as data_set:
+        async with self.front.data_sets.opened(self.name) as data_set:
             return {"rows": await all_rows(data_set.store), "files": files(self.folder / "blobs")}
 
     async def slugs(self) -> set[str]:

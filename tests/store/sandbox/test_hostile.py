@@ -162,7 +162,7 @@ async def test_calls_and_guesses_inside_do_not_count_outside(sandbox: SandboxCal
 
 
 async def test_the_owners_pass_never_leaves_the_server(sandbox: SandboxCaller) -> None:
-    async with sandbox.front.data_sets.used(sandbox.name) as data_set:
+    async with sandbox.front.data_sets.opened(sandbox.name) as data_set:
         owner_token = await data_set.owner.token()
 
     for path in ("/auth/me", "/org", "/org/members", "/org/clients", "/products", "/nowhere", "/jobs", "/library"):

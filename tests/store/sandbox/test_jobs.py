@@ -93,7 +93,7 @@ async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, 
 
 async def test_blobs_of_the_demonstration_can_be_read_and_verified(sandbox: SandboxCaller) -> None:
     listed_answer = await sandbox.call("GET", "/products", params={"limit": "100"})
-    async with sandbox.front.data_sets.used(sandbox.name) as data_set:
+    async with sandbox.front.data_sets.opened(sandbox.name) as data_set:
         row = await data_set.store.database.fetch_one("SELECT sha256, size FROM artifact ORDER BY id LIMIT 1")
         assert row is not None
         pieces = [piece async for piece in data_set.store.blobs.read(row[0], 0, row[1])]
@@ -101,7 +101,7 @@ async def test_blobs_of_the_demonstration_can_be_read_and_verified(sandbox: Sand
         remaining_size = await data_set.store.blobs.size(row[0])
     other_caller = await SandboxCaller.create(sandbox.world, sandbox.front)
     await other_caller.call("GET", "/products")
-    async with other_caller.front.data_sets.used(other_caller.name) as data_set:
+    async with other_caller.front.data_sets.opened(other_caller.name) as data_set:
         size_seen = await data_set.store.blobs.size(row[0])
 
     assert len(listed_answer.json()["items"]) == 60

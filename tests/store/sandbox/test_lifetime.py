@@ -155,7 +155,7 @@ async def test_at_the_limit_a_new_key_waits_until_a_sandbox_is_idle(
     refused_answer = await send_through(few, third_caller, "GET", "/products")
     known_answer = await send_through(few, first_caller, "GET", "/products/made")
     await few.data_sets.close_unused(0)
-    with clock.fixed(clock.later(clock.now(), seconds=folders.SPARED_S + 1)):
+    with clock.fixed(clock.later(clock.now(), seconds=folders.MIN_IDLE_S + 1)):
         await send_through(few, second_caller, "GET", "/products")
         admitted_response = await send_through(few, third_caller, "GET", "/products")
         await few.close()
@@ -184,7 +184,7 @@ async def test_a_start_removes_the_sandboxes_of_a_killed_server(sandbox: Sandbox
     (parent / "new-half").mkdir()
     (parent / "gone-half" / "blobs").mkdir(parents=True)
 
-    async with distribution.maintained(world.store):
+    async with distribution.periodic_maintenance(world.store):
         left_names = sorted(path.name for path in parent.iterdir())
 
     assert left_names == ["lock", f"template-{TEMPLATE.name}"]

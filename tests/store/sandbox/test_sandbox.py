@@ -223,7 +223,7 @@ async def test_emails_written_in_the_sandbox_are_not_sent(sandbox: SandboxCaller
     registration = await sandbox.call(
         "POST", "/auth/register", json={"method": "service_auth", "email": "somebody@example.com"}
     )
-    async with sandbox.front.data_sets.used(sandbox.name) as data_set:
+    async with sandbox.front.data_sets.opened(sandbox.name) as data_set:
         await data_set.store.mail.drain()
 
     assert registration.status_code < 300, registration.text

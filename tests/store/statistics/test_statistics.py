@@ -36,7 +36,7 @@ async def put(world: World, slug: str, day: str, value: int, **dimensions: str) 
     assert row is not None
     members = {"metric": "downloads", "version": "1.0", "platform": "linux", **dimensions}
     async with world.store.database.transaction() as transaction:
-        await counts.put(
+        await counts.put_counts(
             transaction, [(row[0], members["metric"], day, row[1], members["version"], members["platform"], value)]
         )
 

@@ -124,7 +124,7 @@ def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ..
             organisation = await _require_organisation(transaction, slug, failure)
             requested_scopes = scope.split()
             return await clients.create_client(
-                transaction, organisation.id, name, requested_scopes, returns_to=redirect_uris
+                transaction, organisation.id, name, requested_scopes, redirect_uris=redirect_uris
             )
 
     new_client, secret = open_store.run(data, failure, work)
@@ -156,7 +156,7 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
     failure = f"cannot issue a token of {email}"
 
     async def work(opened_store: Store) -> tuple[str, str, int, str]:
-        person = await queries.person_with_email(opened_store.database, sessions.normal_email(email))
+        person = await queries.person_with_email(opened_store.database, sessions.normalize_email(email))
         if person is None:
             remedy = f"Create the person with: countersign person create {email}"
             raise Failure(failure, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)

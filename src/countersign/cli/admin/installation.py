@@ -198,7 +198,7 @@ async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationPl
         records_database = await stack.enter_async_context(open_records.TABLES.open_existing(settings))
         yield [
             replace(
-                lifespan.installation_places(settings, store_database, lifespan.open_blob_store(settings)),
+                lifespan.installation_id_locations(settings, store_database, lifespan.open_blob_store(settings)),
                 sibling=await _database_id(records_database),
             ),
             replace(app.places_of(settings, records_database), sibling=await _database_id(store_database)),

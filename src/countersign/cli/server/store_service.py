@@ -43,10 +43,10 @@ async def application(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
     """
     async with AsyncExitStack() as stack:
         if tends:
-            await stack.enter_async_context(lifespan.sole_node(store.settings))
-            await stack.enter_async_context(app.maintained(store))
+            await stack.enter_async_context(lifespan.prevent_second_node(store.settings))
+            await stack.enter_async_context(app.periodic_maintenance(store))
             await stack.enter_async_context(worker.background_workers(store))
-        await stack.enter_async_context(app.recording_uses(store))
+        await stack.enter_async_context(app.periodic_use_recording(store))
         workers = worker.COMMAND if store.settings.job_workers else ()
         front = app.create(store, workers=workers)
         stack.push_async_callback(front.close)

@@ -44,7 +44,7 @@ OPTIONS: DocumentOptions = {
 """The values of the route options that are the same for every document."""
 
 
-def answer(body: bytes, media_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+def document_response(body: bytes, media_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """Return the document with its entity tag. A route with `OPTIONS` answers 304 to a client that sends this tag."""
     headers = (("Cache-Control", f"public, max-age={MAX_AGE_S}"), VARY, *headers)
     return Response(200, body, media_type, headers, etag_of(body))

@@ -19,7 +19,7 @@ CLAIM_TOKEN, REGISTRATION = "clm_Zr3x8vK1mQ5tYw7N2bPf6Hc4JdLgA9eS", "reg_01890a5
 ATTEMPT_PAGE = f"{ROOT}/auth/claim?claim_attempt_token=cat_Wm4k9pT2vX6sQ8yN"
 CURSOR = "eyJ2IjoxfQ.c2lnbmF0dXJl"
 
-LEFT_OUT = object()
+OMITTED = object()
 """The value of a member that the example of an object omits."""
 
 NAMED: Mapping[str, object] = {
@@ -142,9 +142,9 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
     },
     "Health": {"status": "ok", "version": "1.0.0"},
     "Info": {"service": "countersign distribution 1.1.0", "version": "1.0.0", "storage": "sqlite, local"},
-    "Product": {"status": LEFT_OUT},
+    "Product": {"status": OMITTED},
     "Catalog": {"service": "Countersign", "version": "1.0.0"},
-    "Release": {"status": LEFT_OUT, "yank_reason": LEFT_OUT},
+    "Release": {"status": OMITTED, "yank_reason": OMITTED},
     "Artifact": {"status": "ready"},
     "ExportedLibraryItem": {
         "product": "star-harbour",
@@ -232,9 +232,9 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
         "created_at": "2026-03-01T12:00:00Z",
     },
     "RevokedBatch": {"status": "revoked", "revoked_entitlements": 0},
-    "Operation": {"body": LEFT_OUT, "headers": LEFT_OUT},
+    "Operation": {"body": OMITTED, "headers": OMITTED},
     "BatchRequest": {"mode": "parallel"},
-    "BatchResult": {"body": {"items": [], "next_cursor": None}, "headers": LEFT_OUT},
+    "BatchResult": {"body": {"items": [], "next_cursor": None}, "headers": OMITTED},
     "JobStatus": {
         "status": "completed",
         "finished_at": "2026-03-01T12:00:01Z",
@@ -257,17 +257,17 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
         "score": 100,
         "schema_object": {"@type": "VideoGame", "name": "Star Harbour"},
     },
-    "NlwebAnswer": {"elicitation": LEFT_OUT, "error": LEFT_OUT},
+    "NlwebAnswer": {"elicitation": OMITTED, "error": OMITTED},
     "AnswerMeta": {"version": "0.54"},
     "AuthorizeForm": {"decision": "allow"},
-    "ClaimForm": {"confirm": "yes", "decline": LEFT_OUT, "user_code": "WDJB-MJHT"},
+    "ClaimForm": {"confirm": "yes", "decline": OMITTED, "user_code": "WDJB-MJHT"},
     "RegisterRequest": {
         "type": "service_auth",
-        "grant_type": LEFT_OUT,
-        "assertion": LEFT_OUT,
-        "email": LEFT_OUT,
+        "grant_type": OMITTED,
+        "assertion": OMITTED,
+        "email": OMITTED,
     },
-    "ClaimRequest": {"type": LEFT_OUT, "email": LEFT_OUT, "login_hint": LEFT_OUT, "assertion": LEFT_OUT},
+    "ClaimRequest": {"type": OMITTED, "email": OMITTED, "login_hint": OMITTED, "assertion": OMITTED},
     "CompleteRequest": {"user_code": "284913"},
     "Registered": {
         "registration_id": REGISTRATION,
@@ -275,10 +275,10 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
         "registration_type": "service_auth",
         "type": "service_auth",
         "scopes": {"post_claim": ["read:library"]},
-        "identity_assertion": LEFT_OUT,
-        "assertion_expires": LEFT_OUT,
-        "identity": LEFT_OUT,
-        "pre_claim_scopes": LEFT_OUT,
+        "identity_assertion": OMITTED,
+        "assertion_expires": OMITTED,
+        "identity": OMITTED,
+        "pre_claim_scopes": OMITTED,
         "post_claim_scopes": ["read:library"],
         "claim_url": f"{BASE}/auth/me",
     },
@@ -366,8 +366,8 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
     "SandboxMetadata": {"status": "ok", "environment": "sandbox"},
     "SandboxHealth": {"status": "ok", "environment": "sandbox"},
     "SandboxTelemetry": {"status": "ok", "active_agents": 3},
-    "RpcAnswer": {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "isError": False}, "error": LEFT_OUT},
-    "RpcError": {"code": -32602, "message": "Unknown tool: fly", "data": LEFT_OUT},
+    "RpcAnswer": {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "isError": False}, "error": OMITTED},
+    "RpcError": {"code": -32602, "message": "Unknown tool: fly", "data": OMITTED},
     "ProblemType": {
         "code": "resource_not_found",
         "title": "Not found",
@@ -390,7 +390,7 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
     },
     "Sample": {
         "request": "GET /api/v1/products?limit=20",
-        "body": LEFT_OUT,
+        "body": OMITTED,
         "status": 200,
         "answer": {"items": [], "next_cursor": None},
     },
@@ -398,14 +398,14 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
 """Maps the name of an object's schema to examples of its members. These replace the examples in `NAMED` that would be
 wrong for the object."""
 
-EVENTS: Mapping[str, Mapping[str, object]] = {
+EVENT_EXAMPLES: Mapping[str, Mapping[str, object]] = {
     "ask": {"event": "delta", "data": '{"text":"Star Harbour runs on Linux."}'},
     "jobs": {"event": "status", "data": f'{{"job_id":"{ID}","status":"running","progress":0.5}}'},
     "tools": {"event": "message", "data": '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'},
 }
 """Maps the feature that sends a stream of events to an example of an event."""
 
-OPEN: Mapping[str, Mapping[str, object]] = {
+EXAMPLE_BY_PATH: Mapping[str, Mapping[str, object]] = {
     "/openapi.json": {"openapi": "3.1.0", "info": {"title": "Countersign distribution", "version": "1.0.0"}},
     "/openapi/": {"openapi": "3.1.0", "info": {"title": "Countersign distribution", "version": "1.0.0"}},
     "/.well-known/api-catalog": {
@@ -444,7 +444,7 @@ class Examples:
     def __init__(self, components: Mapping[str, Document]) -> None:
         self._components = components
 
-    def of(self, schema: Document, name: str = "", depth: int = 0) -> Any:
+    def example_of(self, schema: Document, name: str = "", depth: int = 0) -> Any:
         """Return a value that the schema allows, and that is typical of a member or parameter called `name`. `allOf`,
         `not` and conditions are ignored because the documents do not use them."""
         if "$ref" in schema:
@@ -452,22 +452,22 @@ class Examples:
             referenced_schema = self._components[component]
             if referenced_schema.get("type") == "object":
                 return self._object(referenced_schema, depth + 1, SHAPES.get(component, {}))
-            return self.of(referenced_schema, name, depth + 1)
+            return self.example_of(referenced_schema, name, depth + 1)
         candidates = _candidates(schema, name)
         if candidates:
             return candidates[0]
         if "anyOf" in schema:
             alternatives = cast("list[Document]", schema["anyOf"])
-            return self.of(
+            return self.example_of(
                 next(
                     (alternative for alternative in alternatives if alternative.get("type") != "null"), alternatives[0]
                 ),
                 name,
                 depth + 1,
             )
-        return self._of_type(schema, name, depth)
+        return self._example_of_type(schema, name, depth)
 
-    def _of_type(self, schema: Document, name: str, depth: int) -> Any:
+    def _example_of_type(self, schema: Document, name: str, depth: int) -> Any:
         kind = schema.get("type")
         if kind == "object":
             return self._object(schema, depth, {})
@@ -492,15 +492,17 @@ class Examples:
             if member_name in known_members:
                 result[member_name] = known_members[member_name]
             elif member_name in required_names or (depth < _MAX_DEPTH and not _is_null_default(member_name, member)):
-                result[member_name] = self.of(member, member_name, depth + 1)
-        return {member_name: value for member_name, value in result.items() if value is not LEFT_OUT}
+                result[member_name] = self.example_of(member, member_name, depth + 1)
+        return {member_name: value for member_name, value in result.items() if value is not OMITTED}
 
     def _array(self, schema: Document, name: str, depth: int) -> list[Any]:
         items = schema.get("items")
         if not isinstance(items, dict) or depth >= _MAX_DEPTH:
             return []
         item = cast("Document", items)
-        return [self.of(item, name.removesuffix("s"), depth + 1) for _ in range(max(1, schema.get("minItems", 1)))]
+        return [
+            self.example_of(item, name.removesuffix("s"), depth + 1) for _ in range(max(1, schema.get("minItems", 1)))
+        ]
 
 
 def _candidates(schema: Document, name: str) -> Sequence[Any]:

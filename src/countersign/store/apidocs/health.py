@@ -139,23 +139,25 @@ async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
 async def _home_page(call: StoreRequest[Nothing, Nothing]) -> Response:
     visitor = await sign_in_pages.current_person(call.context, call.headers)
     if visitor is not None:
-        return _signed_in(call.context, visitor)
+        return _signed_in_page(call.context, visitor)
     if sign_in_pages.is_cross_site(call.headers):
         return sign_in_pages.redirect_page_to("/")
     links = (("Sign in", "/auth/signin"), ("Create an account", "/auth/signup"), *_FOR_PROGRAMS)
-    return html.message_page(_name(call.context), "Games, apps and tools, for people and their agents.", links=links)
+    return html.message_page(
+        _store_name(call.context), "Games, apps and tools, for people and their agents.", links=links
+    )
 
 
-def _signed_in(store: Store, visitor: SignedInPerson) -> Response:
+def _signed_in_page(store: Store, visitor: SignedInPerson) -> Response:
     links = (("Your connected agents", "/auth/agents"), *_FOR_PROGRAMS)
     body = (
         f"<p>You are signed in as {escape(visitor.person.email)}.</p>"
         '<form method="post" action="/auth/signout"><button class="other">Sign out</button></form>'
     )
-    return html.page(_name(store), body + html.link_list(links))
+    return html.page(_store_name(store), body + html.link_list(links))
 
 
-def _name(store: Store) -> str:
+def _store_name(store: Store) -> str:
     return store.settings.resource_name
 
 

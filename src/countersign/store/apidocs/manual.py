@@ -89,12 +89,14 @@ def llms_routes(described_routes: Sequence[Route[Store]]) -> tuple[Route[Store],
     """Return the route of the overview of these routes. Routes may be added to the sequence after this call."""
 
     @lru_cache(maxsize=4)
-    def encoded(root_url: str, name: str) -> bytes:
+    def encode_overview(root_url: str, name: str) -> bytes:
         return overview(described_routes, root_url, name).encode()
 
     async def show_overview(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Show an overview for language models: documents and recipes."""
-        return documents.answer(encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
+        return documents.document_response(
+            encode_overview(call.context.root_url, call.context.settings.resource_name), _PLAIN
+        )
 
     produces = (_PLAIN, "text/plain", "text/markdown")
     return (route("GET", LLMS_PATH, show_overview, answers={200: str}, produces=produces, **documents.OPTIONS),)
@@ -105,7 +107,7 @@ def overview(described_routes: Sequence[Route[Store]], root_url: str, name: str)
     addresses = documents.DOCUMENTS
     lines = [f"- [{name}]({root_url}{addresses[name]}): {meaning}" for name, meaning in _MEANINGS.items()]
     features = ", ".join(dict.fromkeys(feature_of(described_route) for described_route in described_routes))
-    lines.append(f"- {openapi.address(root_url, 'SECTION')}: one section of openapi: {features}")
+    lines.append(f"- {openapi.section_address(root_url, 'SECTION')}: one section of openapi: {features}")
     return _TEXT.format(name=name, root=root_url, prefix=PREFIX, documents="\n".join(lines))
 
 
@@ -161,12 +163,12 @@ def wiki_routes(described_routes: Sequence[Route[Store]]) -> tuple[Route[Store],
     """Return the route of the manual of these routes. Routes may be added to the sequence after this call."""
 
     @lru_cache(maxsize=4)
-    def encoded(root_url: str) -> bytes:
+    def encode_wiki(root_url: str) -> bytes:
         return encode(wiki(described_routes, root_url))
 
     async def show_wiki(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Show the manual for programs: sections, endpoints, error codes, examples."""
-        return documents.answer(encoded(call.context.root_url))
+        return documents.document_response(encode_wiki(call.context.root_url))
 
     return (route("GET", WIKI_PATH, show_wiki, answers={200: Wiki}, **documents.OPTIONS),)
 
@@ -185,10 +187,10 @@ def wiki(described_routes: Sequence[Route[Store]], root_url: str) -> Wiki:
         base_url=root_url + PREFIX,
         sections=[
             *(Section(name, text, []) for name, text in shared_sections(root_url).items()),
-            *(Section(name, openapi.section_text(name), _of_section(pages, name)) for name in features),
+            *(Section(name, openapi.section_text(name), _pages_of_section(pages, name)) for name in features),
         ],
         endpoints=pages,
-        errors=[problems.problem_page(item) for _, item in sorted(problems.types(described_routes).items())],
+        errors=[problems.problem_page(item) for _, item in sorted(problems.problem_types(described_routes).items())],
         documents={name: root_url + path for name, path in documents.DOCUMENTS.items()},
     )
 
@@ -234,7 +236,7 @@ def shared_sections(root_url: str) -> Mapping[str, str]:
     }
 
 
-def _of_section(pages: Sequence[Page], name: str) -> list[str]:
+def _pages_of_section(pages: Sequence[Page], name: str) -> list[str]:
     return [page.endpoint for page in pages if page.section == name]
 
 

@@ -43,7 +43,7 @@ class SectionNotFound(NotFound):
     resolution = "Use a section that a tag of /openapi.json links to under externalDocs."
 
 
-def address(root_url: str, section: str) -> str:
+def section_address(root_url: str, section: str) -> str:
     """Return the address of a section's description."""
     return f"{root_url}{FOLDER}/{section}"
 
@@ -52,19 +52,19 @@ def section_routes(whole_document: MakeDocument) -> tuple[Route[Store], ...]:
     """Return the route that serves the sections of a description."""
 
     @lru_cache(maxsize=4)
-    def encoded(root_url: str, cookie: str) -> dict[str, bytes]:
+    def encode_sections(root_url: str, cookie: str) -> dict[str, bytes]:
         document = whole_document(root_url, cookie)
         return {tag["name"]: encode(section_document(document, tag["name"])) for tag in document["tags"]}
 
     async def show_section(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Show the OpenAPI description of one section."""
-        sections = encoded(call.context.root_url, cookie_name(call.context))
+        sections = encode_sections(call.context.root_url, cookie_name(call.context))
         document = sections.get(call.path["section"])
         if document is None:
             raise SectionNotFound(
                 "the description has no such section", resolution=f"Use one of: {', '.join(sections)}."
             )
-        return documents.answer(document)
+        return documents.document_response(document)
 
     return (
         route(
@@ -103,24 +103,24 @@ def _operations(whole_document: Document, item: Document, section: str) -> Docum
 
 def _without_headers(whole_document: Document, operation: Document) -> Document:
     responses = {
-        status: _answer(whole_document, status, route_answer) for status, route_answer in operation["responses"].items()
+        status: _short_response(whole_document, status, response) for status, response in operation["responses"].items()
     }
     return {
         **operation,
-        "responses": {status: route_answer for status, route_answer in responses.items() if route_answer},
+        "responses": {status: response for status, response in responses.items() if response},
     }
 
 
-def _answer(whole_document: Document, status: str, answer: Document) -> Document:
+def _short_response(whole_document: Document, status: str, response: Document) -> Document:
     """Return a response without headers and links, or only the description and the codes of an error. Return an empty
     object for an error without codes, which the server sends before routing."""
-    if "$ref" in answer:
-        answer = whole_document["components"]["responses"][str(answer["$ref"]).rpartition("/")[2]]
+    if "$ref" in response:
+        response = whole_document["components"]["responses"][str(response["$ref"]).rpartition("/")[2]]
     if int(status) < 400:
-        return {name: value for name, value in answer.items() if name not in ("headers", "links")}
-    if "x-codes" not in answer:
+        return {name: value for name, value in response.items() if name not in ("headers", "links")}
+    if "x-codes" not in response:
         return {}
-    return {"description": answer["description"], "x-codes": answer["x-codes"]}
+    return {"description": response["description"], "x-codes": response["x-codes"]}
 
 
 def _components(whole_document: Document, section_part: Document) -> Document:
@@ -165,8 +165,8 @@ def describe_webhooks(schemas: Schemas, examples: Examples) -> Document:
 
 def _message(kind: str, schemas: Schemas, examples: Examples) -> Document:
     meaning, subject = SUBJECTS[kind]
-    schema = schemas.of(WebhookEvent)
-    content = {"schema": schema, "example": {**examples.of(schema), "type": kind, "subject": subject}}
+    schema = schemas.schema_of(WebhookEvent)
+    content = {"schema": schema, "example": {**examples.example_of(schema), "type": kind, "subject": subject}}
     return {
         "operationId": f"webhook_{kind.replace('.', '_')}",
         "tags": ["webhooks"],
@@ -204,12 +204,12 @@ def routes(described_routes: Sequence[Route[Store]]) -> tuple[Route[Store], ...]
     call."""
 
     @lru_cache(maxsize=4)
-    def encoded(root_url: str, cookie: str) -> bytes:
+    def encode_document(root_url: str, cookie: str) -> bytes:
         return encode(document(described_routes, root_url, cookie))
 
     async def show_openapi(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Show the OpenAPI description of the API."""
-        return documents.answer(encoded(call.context.root_url, cookie_name(call.context)))
+        return documents.document_response(encode_document(call.context.root_url, cookie_name(call.context)))
 
     return (
         route("GET", PATH, show_openapi, answers={200: dict}, **documents.OPTIONS),
@@ -240,7 +240,7 @@ def document(described_routes: Iterable[Route[Store]], root_url: str, cookie: st
             "responses": repeated_responses,
             "headers": header_components(),
             "examples": example_components(listed_routes, root_url),
-            "securitySchemes": _schemes(root_url, cookie),
+            "securitySchemes": _security_schemes(root_url, cookie),
         },
     }
 
@@ -249,7 +249,7 @@ def _tag(feature: str, root_url: str) -> Document:
     """Return the tag of a section, with the address of the section's own document."""
     descriptions = {
         "description": "This section alone, without the shared parts.",
-        "url": address(root_url, feature),
+        "url": section_address(root_url, feature),
     }
     return {"name": feature, "description": section_text(feature), "externalDocs": descriptions}
 
@@ -288,7 +288,7 @@ def section_text(feature: str) -> str:
     return SECTIONS.get(feature, feature)
 
 
-def _schemes(root_url: str, cookie: str) -> Document:
+def _security_schemes(root_url: str, cookie: str) -> Document:
     known_scopes = {scope: scope.replace(":", " ") for scope in scopes.ALL}
     flow = {"tokenUrl": f"{root_url}{PREFIX}/auth/token", "scopes": known_scopes}
     return {

@@ -27,7 +27,7 @@ _UUID: Document = {"type": "string", "format": "uuid"}
 _TEXT: Document = {"type": "string"}
 _NUMBER: Document = {"type": "integer", "minimum": 0}
 
-IN_PATH: Mapping[str, tuple[Document, str]] = {
+PATH_PARAMETERS: Mapping[str, tuple[Document, str]] = {
     "id": ({"type": "string", "minLength": 1, "examples": ["star-harbour"]}, "A product's id or slug."),
     "slug": (
         {"type": "string", "minLength": 1, "examples": ["northwind-games"]},
@@ -53,7 +53,7 @@ IN_PATH: Mapping[str, tuple[Document, str]] = {
 }
 """Maps the name of a path parameter to its schema and meaning. A name has the same meaning in every path."""
 
-OF_REQUESTS: Mapping[str, tuple[Document, str]] = {
+REQUEST_HEADERS: Mapping[str, tuple[Document, str]] = {
     "Idempotency-Key": (_UUID, "A UUID chosen by the caller; a repeated request returns the first response."),
     "If-None-Match": (_TEXT, "An ETag that the caller has; 304 when it still matches."),
     "If-Match": (_TEXT, "The ETag that the change is based on; 412 when it no longer matches."),
@@ -67,7 +67,7 @@ OF_REQUESTS: Mapping[str, tuple[Document, str]] = {
     ),
     "Prefer": (_TEXT, "`respond-async`, or `wait=SECONDS` up to 30 (RFC 7240)."),
 }
-OF_ANSWERS: Mapping[str, tuple[Document, str]] = {
+RESPONSE_HEADERS: Mapping[str, tuple[Document, str]] = {
     "RateLimit-Limit": (_NUMBER, "Quota in the current window."),
     "RateLimit-Remaining": (_NUMBER, "Requests left."),
     "RateLimit-Reset": (_NUMBER, "Seconds until the window ends."),
@@ -100,38 +100,42 @@ _ALWAYS = frozenset({"X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "
 def header_components() -> Document:
     """Return the components for all response headers, which responses refer to."""
     components: Document = {}
-    for name, (schema, meaning) in OF_ANSWERS.items():
+    for name, (schema, meaning) in RESPONSE_HEADERS.items():
         components[name] = {"description": meaning, "required": name in _ALWAYS, "schema": schema}
         if name not in schemas.HEADERS:
             components[name][ADDITION] = True
     return components
 
 
-def of_request(route: Route[Store], examples: Examples) -> list[Document]:
+def request_parameters(route: Route[Store], examples: Examples) -> list[Document]:
     """Return the parameters of a route: those of the path, those of the query, and the request headers."""
-    parameters_known = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNDESCRIBED).parameters
-    request_parameters = [*_of_path(route, examples), *_of_query(route, examples), *_of_header(route, examples)]
-    for parameter in request_parameters:
-        if parameter["name"] not in parameters_known:
+    documented_parameters = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNDESCRIBED).parameters
+    parameters = [
+        *_path_parameters(route, examples),
+        *_query_parameters(route, examples),
+        *_header_parameters(route, examples),
+    ]
+    for parameter in parameters:
+        if parameter["name"] not in documented_parameters:
             parameter[ADDITION] = True
-    return request_parameters
+    return parameters
 
 
-def _of_path(route: Route[Store], examples: Examples) -> list[Document]:
-    path_parameters: list[Document] = []
+def _path_parameters(route: Route[Store], examples: Examples) -> list[Document]:
+    parameters: list[Document] = []
     for name in re.findall(r"\{(\w+)\}", route.path):
-        schema, meaning = IN_PATH.get(name, (_TEXT, ""))
-        path_parameters.append({"name": name, "in": "path", "required": True, "description": meaning, "schema": schema})
-        path_parameters[-1]["example"] = examples.of(schema, name)
-    return path_parameters
+        schema, meaning = PATH_PARAMETERS.get(name, (_TEXT, ""))
+        parameters.append({"name": name, "in": "path", "required": True, "description": meaning, "schema": schema})
+        parameters[-1]["example"] = examples.example_of(schema, name)
+    return parameters
 
 
-def _of_query(route: Route[Store], examples: Examples) -> list[Document]:
-    query_parameters_listed: list[Document] = []
-    schemas, required_names = query_parameters(route.query)
-    for name, schema in schemas.items():
+def _query_parameters(route: Route[Store], examples: Examples) -> list[Document]:
+    parameters: list[Document] = []
+    schema_by_name, required_names = query_parameters(route.query)
+    for name, schema in schema_by_name.items():
         description = schema.pop("description", "")
-        query_parameters_listed.append(
+        parameters.append(
             {
                 "name": name,
                 "in": "query",
@@ -140,28 +144,26 @@ def _of_query(route: Route[Store], examples: Examples) -> list[Document]:
                 "schema": schema,
             }
         )
-        query_parameters_listed[-1]["example"] = examples.of(schema, name)
+        parameters[-1]["example"] = examples.example_of(schema, name)
         if schema.get("deprecated"):
-            query_parameters_listed[-1]["deprecated"] = True
-    return query_parameters_listed
+            parameters[-1]["deprecated"] = True
+    return parameters
 
 
-def headers_read(route: Route[Store]) -> tuple[str, ...]:
+def request_headers(route: Route[Store]) -> tuple[str, ...]:
     """Return the request headers that affect what a route does. Headers that OpenAPI describes in another way, such as
     Authorization, are not included."""
     implied_headers = ("Idempotency-Key",) if route.writes else ()
     return (*implied_headers, *(("If-None-Match",) if route.cached else ()), *route.reads)
 
 
-def _of_header(route: Route[Store], examples: Examples) -> list[Document]:
-    header_parameters: list[Document] = []
-    for name in headers_read(route):
-        schema, meaning = OF_REQUESTS[name]
-        header_parameters.append(
-            {"name": name, "in": "header", "required": False, "description": meaning, "schema": schema}
-        )
-        header_parameters[-1]["example"] = examples.of(schema, name)
-    return header_parameters
+def _header_parameters(route: Route[Store], examples: Examples) -> list[Document]:
+    parameters: list[Document] = []
+    for name in request_headers(route):
+        schema, meaning = REQUEST_HEADERS[name]
+        parameters.append({"name": name, "in": "header", "required": False, "description": meaning, "schema": schema})
+        parameters[-1]["example"] = examples.example_of(schema, name)
+    return parameters
 
 
 Key: TypeAlias = tuple[str, str]
@@ -226,7 +228,7 @@ LINKS = (
 )
 
 
-def of_answer(source: Key, status: int, ids: Mapping[Key, str]) -> Document:
+def response_links(source: Key, status: int, ids: Mapping[Key, str]) -> Document:
     """Map the id of each operation that can follow a response to its link. `ids` maps the method and the full path of
     each existing operation to its id."""
     links: Document = {}
@@ -266,9 +268,9 @@ def operation_ids(routes: Iterable[Route[Store]]) -> Mapping[Key, str]:
     """Map the method and the full path of each route to an operation id. If a route at the root has the same path as a
     route below the prefix, its id ends in `_at_root`."""
     ids: dict[Key, str] = {}
-    for shown_route in sorted(routes, key=lambda route: route.at_root):
-        name = f"{shown_route.method.lower()}_" + re.sub(r"\W+", "_", shown_route.path).strip("_")
-        ids[shown_route.method, address_of(shown_route)] = name if name not in ids.values() else f"{name}_at_root"
+    for route in sorted(routes, key=lambda route: route.at_root):
+        name = f"{route.method.lower()}_" + re.sub(r"\W+", "_", route.path).strip("_")
+        ids[route.method, address_of(route)] = name if name not in ids.values() else f"{name}_at_root"
     return ids
 
 
@@ -298,7 +300,7 @@ class Operations:
             "tags": [feature_of(route)],
             "summary": route.summary,
             "description": description_of(route),
-            "parameters": of_request(route, self._examples),
+            "parameters": request_parameters(route, self._examples),
             "responses": self._responses(route),
             "security": security_of(route),
         }
@@ -315,8 +317,8 @@ class Operations:
     def _body(self, route: Route[Store]) -> Document:
         if route.body is None:
             return {"required": True, "content": {route.takes: {"schema": {}}}}
-        schema = self._schemas.of(route.body)
-        example = route.example or self._examples.of(schema)
+        schema = self._schemas.schema_of(route.body)
+        example = route.example or self._examples.example_of(schema)
         entry: Document = {"schema": schema, "example": example}
         kinds = (JSON, FORM) if route.form else (JSON,)
         return {"required": not may_be_left_out(route.body), "content": dict.fromkeys(kinds, entry)}
@@ -326,9 +328,9 @@ class Operations:
         for status, shape in route.answers.items():
             responses[status] = {"description": HTTPStatus(status).phrase, "headers": _headers(route, status)}
             responses[status] |= self._content(route, shape)
-            if response_links := of_answer((route.method, address_of(route)), status, self._ids):
-                responses[status]["links"] = response_links
-        if "If-None-Match" in headers_read(route):
+            if links := response_links((route.method, address_of(route)), status, self._ids):
+                responses[status]["links"] = links
+        if "If-None-Match" in request_headers(route):
             responses[304] = {"description": "The ETag still matches.", "headers": _headers(route, 304)}
         for refusal in refusals_of(route):
             self._add_refusal(route, refusal, responses)
@@ -346,29 +348,32 @@ class Operations:
             return {}
         # A byte range of a JSON document has the media type JSON, but is not valid JSON: do not describe it as JSON.
         kinds = [produce.partition(";")[0] for produce in route.produces if produce != JSON or shape is not bytes]
-        content = {kind: self._shown(route, kind, shape) for kind in kinds}
+        content = {kind: self._media_type_object(route, kind, shape) for kind in kinds}
         return {"content": content} if content else {}
 
-    def _shown(self, route: Route[Store], kind: str, shape: object) -> Document:
+    def _media_type_object(self, route: Route[Store], kind: str, shape: object) -> Document:
         """Return the schema of a body in a media type, with an example unless the body is plain text."""
-        schema = self._schema_in(kind, shape)
+        schema = self._schema_of_media_type(kind, shape)
         if kind == JSON and isinstance(shape, OneOf):
-            entry = {struct.__name__: {"value": self._examples.of(self._schemas.of(struct))} for struct in shape}
+            entry = {
+                struct.__name__: {"value": self._examples.example_of(self._schemas.schema_of(struct))}
+                for struct in shape
+            }
             return {"schema": schema, "examples": entry}
         if schema.get("type") == "string" or not schema:
             return {"schema": schema}
         if kind == EVENTS:
-            return {"schema": schema, "example": examples.EVENTS[feature_of(route)]}
+            return {"schema": schema, "example": examples.EVENT_EXAMPLES[feature_of(route)]}
         if shape is dict:
-            return {"schema": schema, "example": _open_example(route.path)}
-        return {"schema": schema, "example": self._examples.of(schema)}
+            return {"schema": schema, "example": _example_of_path(route.path)}
+        return {"schema": schema, "example": self._examples.example_of(schema)}
 
-    def _schema_in(self, kind: str, shape: object) -> Document:
+    def _schema_of_media_type(self, kind: str, shape: object) -> Document:
         """Return the schema of a body in a media type. For a stream of events, return the schema of one event."""
         if kind == EVENTS:
             return _EVENT
         is_text = kind.startswith(_OTHER_TEXT) and shape is not bytes
-        return {"type": "string"} if is_text else self._schemas.of(shape)
+        return {"type": "string"} if is_text else self._schemas.schema_of(shape)
 
     def _add_refusal(self, route: Route[Store], refusal: type[Refused], responses: dict[int, Document]) -> None:
         entry = responses.setdefault(refusal.status, {"description": refusal.title})
@@ -377,7 +382,7 @@ class Operations:
         if route.produces[0].startswith("text/html"):
             content.setdefault("text/html", {"schema": {"type": "string"}})
         kind, shape = (JSON, OAuthError) if route.oauth else (PROBLEM_JSON, Problem)
-        media_type = content.setdefault(kind, {"schema": self._schemas.of(shape)})
+        media_type = content.setdefault(kind, {"schema": self._schemas.schema_of(shape)})
         reference = f"#/components/examples/{'oauth.' if route.oauth else ''}{_example_of(refusal)}"
         media_type.setdefault("examples", {})[refusal.code] = {"$ref": reference}
         codes: list[str] = entry.setdefault("x-codes", [])
@@ -385,10 +390,13 @@ class Operations:
             codes.append(refusal.code)
 
 
-def _open_example(path: str) -> Mapping[str, object]:
+def _example_of_path(path: str) -> Mapping[str, object]:
     """Return an example of a response that is an object without defined members."""
-    no_values: Mapping[str, object] = {}
-    return next((value for reference, value in examples.OPEN.items() if path.startswith(reference)), no_values)
+    empty_example: Mapping[str, object] = {}
+    return next(
+        (value for path_prefix, value in examples.EXAMPLE_BY_PATH.items() if path.startswith(path_prefix)),
+        empty_example,
+    )
 
 
 def security_of(route: Route[Store]) -> list[Document]:
@@ -408,11 +416,11 @@ def refusals_of(route: Route[Store]) -> list[type[Refused]]:
     """Return the problems that a route can answer with: the general problems that can occur at the route, and the
     problems that the route declares."""
     impossible_statuses = _impossible_statuses(route)
-    general = [refusal for refusal in EVERYWHERE if _may_arise(refusal, route, impossible_statuses)]
+    general = [refusal for refusal in EVERYWHERE if _can_occur(refusal, route, impossible_statuses)]
     return [*general, *_deprecation_refusals(route), *route.refusals]
 
 
-def _may_arise(refusal: type[Refused], route: Route[Store], impossible_statuses: set[int]) -> bool:
+def _can_occur(refusal: type[Refused], route: Route[Store], impossible_statuses: set[int]) -> bool:
     """Whether the refusal can occur at the route. Every route that checks a key refuses a key for the sandbox, except
     for documents."""
     if refusal is SandboxOnly:
@@ -423,7 +431,7 @@ def _may_arise(refusal: type[Refused], route: Route[Store], impossible_statuses:
 def _impossible_statuses(route: Route[Store]) -> set[int]:
     """Return the statuses of general refusals that cannot occur at the route. 405 cannot occur because it is the
     response to a method without a route."""
-    may_arise = {
+    is_possible_by_status = {
         403: route.scope is not None or route.signed_in,
         401: not route.own_credentials,
         404: "{" in route.path,
@@ -435,7 +443,7 @@ def _impossible_statuses(route: Route[Store]) -> set[int]:
         405: False,
         410: False,
     }
-    return {status for status, may_occur in may_arise.items() if not may_occur}
+    return {status for status, is_possible in is_possible_by_status.items() if not is_possible}
 
 
 def _deprecation_refusals(route: Route[Store]) -> list[type[Refused]]:

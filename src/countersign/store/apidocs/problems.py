@@ -54,7 +54,7 @@ class ProblemTypeNotFound(NotFound):
     resolution = "Use the address in the `type` member of a problem."
 
 
-def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
+def problem_types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
     """Map the name of each problem type in addresses (its code with dashes) to the refusal that explains the type.
 
     If several refusals share a code, a general refusal, which any route can answer with, takes precedence.
@@ -77,24 +77,24 @@ def routes(described_routes: Sequence[Route[Store]]) -> tuple[Route[Store], ...]
     """Return the route of the problem pages of these routes. Routes may be added to the sequence after this call."""
 
     @cache
-    def known() -> dict[str, type[Refused]]:
-        return types(described_routes)
+    def types_by_name() -> dict[str, type[Refused]]:
+        return problem_types(described_routes)
 
     async def show_problem_type(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Explain a problem type."""
-        problem_type = known().get(call.path["type"])
+        problem_type = types_by_name().get(call.path["type"])
         if problem_type is None:
             raise ProblemTypeNotFound("no problem has this type")
         explanation = problem_page(problem_type)
         vary = (("Vary", "Accept"),)
         if "text/html" not in (call.headers.get("accept") or ""):
-            return documents.answer(encode(explanation), headers=vary)
+            return documents.document_response(encode(explanation), headers=vary)
         body = (
             f"<p><code>{escape(explanation.code)}</code>, status "
             f"{explanation.status}</p><p>{escape(explanation.meaning)}</p>"
         )
         page = html.render_page(explanation.title, f"{body}<p>{escape(explanation.resolution)}</p>")
-        return documents.answer(page, html.HTML, (*vary, html.POLICY))
+        return documents.document_response(page, html.HTML, (*vary, html.POLICY))
 
     return (
         route(

@@ -31,7 +31,7 @@ async def show_api_catalog(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the APIs of this service and their descriptions."""
     root = call.context.root_url
     link = ("Link", f'<{root}{CATALOG_PATH}>; rel="api-catalog"')
-    return documents.answer(encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
+    return documents.document_response(encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
 
 
 def api_catalog(store: Store) -> dict[str, object]:
@@ -73,7 +73,7 @@ async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
         f"Canonical: {store.root_url}{SECURITY_PATH}",
         "Preferred-Languages: en",
     ]
-    return documents.answer(("\n".join(lines) + "\n").encode(), _PLAIN)
+    return documents.document_response(("\n".join(lines) + "\n").encode(), _PLAIN)
 
 
 def contacts_of(setting: str) -> tuple[str, ...]:

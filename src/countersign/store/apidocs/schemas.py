@@ -182,55 +182,55 @@ class Schemas:
             *sent_structs
         ]
         shapes = list(dict.fromkeys((Problem, OAuthError, *bodies, *answers)))
-        schemas_found, self.components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
-        self._by_shape = dict(zip(shapes, schemas_found, strict=True))
+        shape_schemas, self.components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
+        self._by_shape = dict(zip(shapes, shape_schemas, strict=True))
         received_structs = _structs(bodies)
         for struct in _structs((Problem, OAuthError, *answers)) - received_structs:
             _describe_sent(self.components[_name_of(struct, self.components)], struct)
-        self._mark(listed_routes)
+        self._mark_additions(listed_routes)
         for schema in self.components.values():
             schema["description"] = " ".join(schema.get("description", "").split())
             _simplify(schema)
 
-    def of(self, shape: object) -> Document:
+    def schema_of(self, shape: object) -> Document:
         """Return the schema of a request body or a response body."""
         if isinstance(shape, OneOf):
-            return {"anyOf": [self.of(alternative) for alternative in shape]}
+            return {"anyOf": [self.schema_of(alternative) for alternative in shape]}
         return _UNTYPED[shape] if shape in _UNTYPED else self._by_shape[shape]
 
-    def _mark(self, routes: Iterable[Route[Store]]) -> None:
+    def _mark_additions(self, routes: Iterable[Route[Store]]) -> None:
         """Mark the schemas and members that the API document does not define as additions, and make members optional
         that are optional in the API document."""
-        known_names: dict[str, str] = {}
-        self._name(known_names, Problem, "problem details")
+        object_by_component: dict[str, str] = {}
+        self._record_object(object_by_component, Problem, "problem details")
         for route in routes:
             entry = ENDPOINTS.get((route.method, route.path), UNDESCRIBED)
-            self._name(known_names, route.body, entry.body)
+            self._record_object(object_by_component, route.body, entry.body)
             for status, name in entry.answers.items():
-                self._name(known_names, route.answers.get(status), name)
+                self._record_object(object_by_component, route.answers.get(status), name)
         for name, schema in self.components.items():
-            if name in known_names:
-                _mark_members(schema, known_names[name])
+            if name in object_by_component:
+                _mark_members(schema, object_by_component[name])
             else:
                 schema[ADDITION] = True
 
-    def _name(self, known_names: dict[str, str], shape: object, schema_name: str | None) -> None:
+    def _record_object(self, object_by_component: dict[str, str], shape: object, object_name: str | None) -> None:
         """Record which object of the API document the shape corresponds to."""
-        if shape is not None and schema_name is not None:
-            self._follow(known_names, self.of(shape), schema_name)
+        if shape is not None and object_name is not None:
+            self._record_object_of_schema(object_by_component, self.schema_of(shape), object_name)
 
-    def _follow(self, known_names: dict[str, str], schema: Document, schema_name: str) -> None:
-        """Record that a schema, or the schema of its items, describes the object `schema_name` of the API document.
+    def _record_object_of_schema(self, object_by_component: dict[str, str], schema: Document, object_name: str) -> None:
+        """Record that a schema, or the schema of its items, describes the object `object_name` of the API document.
         Then do the same for the members in `ITEM_OBJECTS`. If `anyOf` lists several schemas, only the first is
         considered."""
         first_schema: Document = schema.get("anyOf", [schema])[0]
         name = str(first_schema.get("items", first_schema).get("$ref", "")).rpartition("/")[2]
-        if not name or name in known_names:
+        if not name or name in object_by_component:
             return
-        known_names[name] = schema_name
+        object_by_component[name] = object_name
         for (outer, member), inner in ITEM_OBJECTS.items():
-            if outer == schema_name:
-                self._follow(known_names, self.components[name]["properties"][member], inner)
+            if outer == object_name:
+                self._record_object_of_schema(object_by_component, self.components[name]["properties"][member], inner)
 
 
 def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], frozenset[str]]:
@@ -288,10 +288,10 @@ def _without_null(schema: Document) -> Document:
         name: value for name, value in schema.items() if name != "anyOf" and (name, value) != ("default", None)
     }
     alternatives = cast("list[Document]", schema.get("anyOf", []))
-    alternatives_left = [alternative for alternative in alternatives if alternative.get("type") != "null"]
-    if len(alternatives_left) == 1:
-        return {**alternatives_left[0], **other_members}
-    return {**other_members, "anyOf": alternatives_left} if alternatives_left else other_members
+    non_null_alternatives = [alternative for alternative in alternatives if alternative.get("type") != "null"]
+    if len(non_null_alternatives) == 1:
+        return {**non_null_alternatives[0], **other_members}
+    return {**other_members, "anyOf": non_null_alternatives} if non_null_alternatives else other_members
 
 
 def _mark_members(schema: Document, schema_name: str) -> None:

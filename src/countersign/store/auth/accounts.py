@@ -22,7 +22,7 @@ from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.schemas import (
     ReturnTo,
 )
-from countersign.store.auth.sessions import ForeignOrigin, InsecureSignIn, normal_email
+from countersign.store.auth.sessions import ForeignOrigin, InsecureSignIn, normalize_email
 from countersign.store.context import Store
 
 
@@ -108,7 +108,7 @@ async def request_sign_up(store: Store, client: str, email: str, return_to: str)
     """
     await _count_email(store, client, email)
     store.mail.enqueue(
-        partial(_sign_up_email, store, EmailLink(normal_email(email), sign_in_pages.local_path(return_to)))
+        partial(_sign_up_email, store, EmailLink(normalize_email(email), sign_in_pages.local_path(return_to)))
     )
 
 
@@ -120,7 +120,7 @@ async def request_reset(store: Store, client: str, email: str, return_to: str) -
     """
     await _count_email(store, client, email)
     store.mail.enqueue(
-        partial(_reset_email, store, EmailLink(normal_email(email), sign_in_pages.local_path(return_to)))
+        partial(_reset_email, store, EmailLink(normalize_email(email), sign_in_pages.local_path(return_to)))
     )
 
 
@@ -129,7 +129,7 @@ async def _count_email(store: Store, client: str, email: str) -> None:
     (attack T43)."""
     limits = (
         (f"mail-for\0{client}", MAX_EMAILS_FOR_CLIENT),
-        (f"mail-to\0{normal_email(email)}", MAX_EMAILS_TO_ADDRESS),
+        (f"mail-to\0{normalize_email(email)}", MAX_EMAILS_TO_ADDRESS),
     )
     for key, limit in limits:
         quota = await store.counters.hit(key, limit, HOUR_S)
@@ -143,19 +143,19 @@ async def _sign_up_email(store: Store, link: EmailLink) -> Email:
     person = await queries.person_with_email(store.database, link.email)
     name = store.settings.resource_name
     if person is not None and person.password_hash is not None:
-        text = (
+        body = (
             f"Somebody asked for an account at {name} with this address. There is one already.\n\n"
             f"Sign in:\n{store.root_url}{sign_in_pages.with_return_to('/auth/signin', link.return_to)}\n\n"
             f"Choose a new password:\n{store.root_url}{sign_in_pages.with_return_to('/auth/reset', link.return_to)}\n\n"
             f"{_NOT_YOU}\n"
         )
-        return Email(link.email, f"You have an account at {name}", text)
+        return Email(link.email, f"You have an account at {name}", body)
     address = await _new_link(store, link)
-    text = (
+    body = (
         f"To open your account at {name}, choose a password here:\n{address}\n\n"
         f"{_link_lifetime(store)}\n\n{_NOT_YOU} Do not open the link then.\n"
     )
-    return Email(link.email, f"Open your account at {name}", text)
+    return Email(link.email, f"Open your account at {name}", body)
 
 
 async def _reset_email(store: Store, link: EmailLink) -> Email | None:
@@ -214,12 +214,12 @@ async def require_unused(store: Store, token: str) -> EmailLink:
 
 
 async def redeem_link(
-    store: Store, token: str, password_hash: str, first_proof: OnFirstProof, user_agent: str | None = None
+    store: Store, token: str, password_hash: str, on_first_proof: OnFirstProof, user_agent: str | None = None
 ) -> OpenedSession:
     """Mark the link as used, set the password, and open a session. If calls are concurrent, exactly one succeeds.
 
     The person is created if no person has the address. Sessions that were opened with an old password end.
-    `first_proof` is called if the address was not proven before. `user_agent` is the header of the browser.
+    `on_first_proof` is called if the address was not proven before. `user_agent` is the header of the browser.
 
     Raises:
         EmailLinkSpent: the link can no longer be used; nothing changes.
@@ -230,9 +230,9 @@ async def redeem_link(
             raise EmailLinkSpent("this link is used up or expired")
         person_id, is_first = await people.person_to_prove(transaction, link.email)
         if is_first:
-            await first_proof(transaction, person_id)
+            await on_first_proof(transaction, person_id)
         await people.set_password(transaction, person_id, password_hash)
-        session = await sessions.start(transaction, person_id, store.settings.session_ttl_s, user_agent)
+        session = await sessions.start_session(transaction, person_id, store.settings.session_ttl_s, user_agent)
     return OpenedSession(session, link.return_to)
 
 
@@ -278,7 +278,7 @@ async def show_sign_up(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
     """Show the sign-up page."""
     sessions.require_secure(call.context)
     covers = await sign_in_pages.newest_covers(call.context)
-    return sign_in_pages.sign_up(sign_in_pages.local_path(call.query.return_to), covers=covers)
+    return sign_in_pages.sign_up_page(sign_in_pages.local_path(call.query.return_to), covers=covers)
 
 
 async def sign_up(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
@@ -287,21 +287,21 @@ async def sign_up(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
     store, email, return_to = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
     covers = await sign_in_pages.newest_covers(store)
     if not is_address(email):
-        return sign_in_pages.sign_up(return_to, NO_ADDRESS, 400, email, covers=covers)
+        return sign_in_pages.sign_up_page(return_to, NO_ADDRESS, 400, email, covers=covers)
     try:
         await request_sign_up(store, call.address, email, return_to)
     except RateLimited as refused:
-        page = sign_in_pages.sign_up(return_to, f"{refused.detail}.", refused.status, email, covers=covers)
-        return _limited(page, refused)
+        page = sign_in_pages.sign_up_page(return_to, f"{refused.detail}.", refused.status, email, covers=covers)
+        return _rate_limited_page(page, refused)
     is_mailed = bool(store.settings.smtp_url)
-    return sign_in_pages.sent_sign_up(return_to, email, is_mailed=is_mailed, covers=covers)
+    return sign_in_pages.sign_up_sent_page(return_to, email, is_mailed=is_mailed, covers=covers)
 
 
 async def show_reset(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
     """Show the form that requests a link to set a new password."""
     sessions.require_secure(call.context)
     covers = await sign_in_pages.newest_covers(call.context)
-    return sign_in_pages.reset(sign_in_pages.local_path(call.query.return_to), covers=covers)
+    return sign_in_pages.reset_page(sign_in_pages.local_path(call.query.return_to), covers=covers)
 
 
 async def reset(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
@@ -310,14 +310,14 @@ async def reset(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
     store, email, return_to = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
     covers = await sign_in_pages.newest_covers(store)
     if not is_address(email):
-        return sign_in_pages.reset(return_to, NO_ADDRESS, 400, email, covers=covers)
+        return sign_in_pages.reset_page(return_to, NO_ADDRESS, 400, email, covers=covers)
     try:
         await request_reset(store, call.address, email, return_to)
     except RateLimited as refused:
-        page = sign_in_pages.reset(return_to, f"{refused.detail}.", refused.status, email, covers=covers)
-        return _limited(page, refused)
+        page = sign_in_pages.reset_page(return_to, f"{refused.detail}.", refused.status, email, covers=covers)
+        return _rate_limited_page(page, refused)
     is_mailed = bool(store.settings.smtp_url)
-    return sign_in_pages.sent_reset(return_to, email, is_mailed=is_mailed, covers=covers)
+    return sign_in_pages.reset_sent_page(return_to, email, is_mailed=is_mailed, covers=covers)
 
 
 async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
@@ -326,12 +326,12 @@ async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
     try:
         link = await require_unused(call.context, call.query.token)
     except EmailLinkSpent as refused:
-        return sign_in_pages.expired_link(refused.status)
+        return sign_in_pages.expired_link_page(refused.status)
     covers = await sign_in_pages.newest_covers(call.context)
-    return sign_in_pages.prove(call.query.token, link.email, covers=covers)
+    return sign_in_pages.new_password_page(call.query.token, link.email, covers=covers)
 
 
-async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstProof) -> Response:
+async def prove(call: StoreRequest[ProveQuery, ProveForm], on_first_proof: OnFirstProof) -> Response:
     """Set the password, mark the link as used, start a session, and redirect to the path of the link."""
     _require_own_page(call)
     store, token = call.context, call.body.token
@@ -342,23 +342,23 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
         except WeakPassword as refused:
             covers = await sign_in_pages.newest_covers(store)
             error = f"{refused.detail}. {refused.remedy}"
-            return sign_in_pages.prove(token, link.email, error, refused.status, covers=covers)
+            return sign_in_pages.new_password_page(token, link.email, error, refused.status, covers=covers)
         user_agent = call.headers.get("user-agent")
-        proven_person = await redeem_link(store, token, password_hash, first_proof, user_agent)
+        proven_person = await redeem_link(store, token, password_hash, on_first_proof, user_agent)
     except EmailLinkSpent as refused:
-        return sign_in_pages.expired_link(refused.status)
+        return sign_in_pages.expired_link_page(refused.status)
     # End the previous session of this browser, because it may belong to another person.
     await sessions.sign_out(store, call.headers)
     cookie = sessions.set_cookie(store, proven_person.session)
     return Response(303, headers=(cookie, ("Location", proven_person.return_to), ("Cache-Control", "no-store")))
 
 
-def routes(first_proof: OnFirstProof) -> tuple[Route[Store], ...]:
-    """Return the routes. `first_proof` is called when an address is proven for the first time."""
+def routes(on_first_proof: OnFirstProof) -> tuple[Route[Store], ...]:
+    """Return the routes. `on_first_proof` is called when an address is proven for the first time."""
 
     async def prove_it(call: StoreRequest[ProveQuery, ProveForm]) -> Response:
         """Set a new password with a mailed link, and sign in."""
-        return await prove(call, first_proof)
+        return await prove(call, on_first_proof)
 
     answers_of_form, answers_of_link = {200: str, 400: str, 429: str}, {303: None, 400: str, 404: str}
     return (
@@ -378,6 +378,6 @@ def _require_own_page(call: StoreRequest[EmailFormQuery, AskForm] | StoreRequest
     sessions.require_same_origin(call.context, call.headers)
 
 
-def _limited(page: Response, rate_limited: RateLimited) -> Response:
+def _rate_limited_page(page: Response, rate_limited: RateLimited) -> Response:
     page.headers = (*page.headers, *rate_limited.headers.items())
     return page

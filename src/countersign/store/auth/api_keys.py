@@ -38,7 +38,7 @@ class ApiKey(NamedTuple):
         return Caller("key", self.id, granted_quota=quota)
 
 
-def is_key(credential: str) -> bool:
+def is_api_key(credential: str) -> bool:
     """Whether the credential is a self-serve key instead of a token, according to its prefix."""
     return credential.startswith(tuple(f"{prefix}_" for prefix in KEY_PREFIXES.values()))
 
@@ -46,7 +46,7 @@ def is_key(credential: str) -> bool:
 async def find_key(store: Store, credential: str) -> ApiKey | None:
     """Return the key, or None if the key is mistyped or unknown, or has expired because it was not used. The checksum
     detects a mistyped key without a query."""
-    if not is_key(credential) or not looks_like_secret(credential):
+    if not is_api_key(credential) or not looks_like_secret(credential):
         return None
     key_hash = digest(credential)
     alive_since = clock.later(clock.now(), seconds=-86_400 * store.settings.key_days)

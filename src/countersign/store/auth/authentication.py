@@ -7,7 +7,7 @@ from countersign.kernel.http.routing import Route
 from countersign.kernel.security.jose import InvalidToken
 from countersign.kernel.security.secrets import digest
 from countersign.store.auth import api_keys, queries, tokens
-from countersign.store.auth.callers import Caller, anonymous
+from countersign.store.auth.callers import Caller, anonymous_caller
 from countersign.store.context import PREFIX, Store
 
 _CACHED_CALLERS = 10_000
@@ -46,7 +46,7 @@ def metadata_parameter(store: Store, resource: str = "") -> str:
     return f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource{resource}"'
 
 
-def unauthenticated(
+def missing_credential(
     store: Store, detail: str, resolution: str | None = None, scope: str | None = None, resource: str = ""
 ) -> Unauthenticated:
     """Return the error for a request without a credential, with a challenge (agent-auth 7.2). The challenge names the
@@ -58,7 +58,9 @@ def unauthenticated(
     )
 
 
-def rejected(store: Store, reason: str, scope: str | None = None, resolution: str | None = None) -> Unauthenticated:
+def invalid_credential(
+    store: Store, reason: str, scope: str | None = None, resolution: str | None = None
+) -> Unauthenticated:
     """The error for a credential that is not valid."""
     parameters = f"{metadata_parameter(store)}{_scope_parameter(scope)}"
     challenge = f'Bearer error="invalid_token", error_description="{reason}", {parameters}'
@@ -68,7 +70,9 @@ def rejected(store: Store, reason: str, scope: str | None = None, resolution: st
 
 
 def _remedy(store: Store) -> str:
-    return store.way_in or f"Obtain a token as {store.root_url}/auth.md describes. Send it as Authorization: Bearer."
+    return (
+        store.token_hint or f"Obtain a token as {store.root_url}/auth.md describes. Send it as Authorization: Bearer."
+    )
 
 
 def _challenge_headers(store: Store, challenge: str) -> dict[str, str]:
@@ -122,29 +126,31 @@ class Authenticator:
         """
         credential = credential_of(headers)
         if credential is None:
-            return anonymous(address)
+            return anonymous_caller(address)
         scope = None if route is None else route.scope
-        if api_keys.is_key(credential):
+        if api_keys.is_api_key(credential):
             return await self._caller_with_key(credential, scope, is_document=route is not None and is_document(route))
         if not credential:
-            raise rejected(self._store, "the Authorization header must read: Bearer TOKEN", scope)
-        return await self._caller_with(credential, scope)
+            raise invalid_credential(self._store, "the Authorization header must read: Bearer TOKEN", scope)
+        return await self._caller_with_token(credential, scope)
 
     async def _caller_with_key(self, key: str, scope: str | None, *, is_document: bool) -> Caller:
-        key_found = await api_keys.find_key(self._store, key)
-        if key_found is None:
+        api_key = await api_keys.find_key(self._store, key)
+        if api_key is None:
             remedy = f"Get another with GET {self._store.root_url}/api/keys?tier=agent; public data requires none."
-            raise rejected(self._store, "the API key is unknown, or expired because it was not used", scope, remedy)
-        if key_found.tier == "sandbox" and not is_document:
+            raise invalid_credential(
+                self._store, "the API key is unknown, or expired because it was not used", scope, remedy
+            )
+        if api_key.tier == "sandbox" and not is_document:
             remedy = (
                 f"Send it to {self._store.root_url}/sandbox{PREFIX}, or get a key for this address: "
                 f"GET {self._store.root_url}/api/keys?tier=agent"
             )
             raise SandboxOnly("this key is for the sandbox", resolution=remedy)
-        self._store.uses.note(key_found.id)
-        return key_found.caller
+        self._store.uses.note(api_key.id)
+        return api_key.caller
 
-    async def _caller_with(self, token: str, scope: str | None) -> Caller:
+    async def _caller_with_token(self, token: str, scope: str | None) -> Caller:
         # Read the change counters first. This call also loads the current signing keys, so that a token is rejected if
         # its signing key was removed.
         identity = (await self._store.versions())[1]
@@ -152,25 +158,25 @@ class Authenticator:
             claims = self._store.tokens.verify(token)
         except InvalidToken as error:
             reason = "the token is expired, malformed, or not one of this service"
-            raise rejected(self._store, reason, scope) from error
+            raise invalid_credential(self._store, reason, scope) from error
         name = digest(token)
         known_caller = self._callers.get(name)
         if known_caller is not None and known_caller[0] == identity:
-            self._note(known_caller[1])
+            self._record_use(known_caller[1])
             return known_caller[1]
         caller = await tokens.resolve_caller(self._store.database, claims)
         if caller is None:
             self._callers.pop(name, None)
-            raise rejected(self._store, "the token was revoked", scope)
+            raise invalid_credential(self._store, "the token was revoked", scope)
         if len(self._callers) >= _CACHED_CALLERS:
             self._callers.clear()
         self._callers[name] = (identity, caller)
-        self._note(caller)
+        self._record_use(caller)
         return caller
 
-    def _note(self, caller: Caller) -> None:
-        if caller.through is not None:
-            self._store.uses.note(caller.through)
+    def _record_use(self, caller: Caller) -> None:
+        if caller.grant_id is not None:
+            self._store.uses.note(caller.grant_id)
         if caller.session is not None:
             self._store.uses.note(queries.SESSION_PREFIX + caller.session.hex())
 
@@ -182,7 +188,7 @@ class Authenticator:
             InsufficientScope: the credential does not have the scope.
         """
         if caller.is_anonymous:
-            raise unauthenticated(self._store, "this endpoint requires a token", scope=scope)
+            raise missing_credential(self._store, "this endpoint requires a token", scope=scope)
         if caller.kind == "key":
             headers = {
                 "WWW-Authenticate": f'Bearer error="insufficient_scope", {self._metadata}{_scope_parameter(scope)}'

@@ -18,7 +18,7 @@ class Caller:
 
     `orgs` maps each organisation's id to the scopes that the caller has in the organisation, according to both role and
     token. `scopes` contains the scopes of the token, or None for a person's own session, which needs no scopes.
-    `through` is the id of the registration or consent by which an agent or client acts for the person.
+    `grant_id` is the id of the registration or consent by which an agent or client acts for the person.
     `granted_quota` replaces the quota of the caller's kind. `session` is the hash of the browser session that the token
     belongs to.
     """
@@ -28,14 +28,14 @@ class Caller:
     orgs: Mapping[str, frozenset[str]] = field(default_factory=lambda: _NO_ROLES)
     scopes: frozenset[str] | None = frozenset()
     email: str | None = None
-    through: str | None = None
+    grant_id: str | None = None
     granted_quota: str | None = None
     session: bytes | None = None
 
     @property
     def key(self) -> str:
         """The key of the caller in counters and idempotency records. Each agent of a person has a separate key."""
-        return f"{self.kind}:{self.id}" if self.through is None else f"{self.kind}:{self.id}:{self.through}"
+        return f"{self.kind}:{self.id}" if self.grant_id is None else f"{self.kind}:{self.id}:{self.grant_id}"
 
     @property
     def quota(self) -> str:
@@ -70,6 +70,6 @@ StoreRequest: TypeAlias = Request[Store, Caller, QueryT, BodyT]
 """The decoded request that a handler of the store gets."""
 
 
-def anonymous(address: str) -> Caller:
+def anonymous_caller(address: str) -> Caller:
     """The caller of a request without a credential, identified by its address."""
     return Caller("anonymous", address)

@@ -12,7 +12,7 @@ from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.json_reader import Members
 from countersign.store.auth import trusted_issuers
-from countersign.store.auth.sessions import normal_email
+from countersign.store.auth.sessions import normalize_email
 from countersign.store.auth.trusted_issuers import (
     SKEW_S,
     Expired,
@@ -136,10 +136,10 @@ async def verify(store: Store, assertion: str) -> IdentityAssertion:
         client_id=claims.client_id,
         jti=claims.jti,
         expires_at=Instant(claims.exp * clock.SECOND),
-        email=_email(verified_token.issuer, claims),
+        email=_checked_email(verified_token.issuer, claims),
         scope=None if claims.scope is None else frozenset(claims.scope.split()),
         auth_time_s=claims.auth_time,
-        resource=_resource(store, claims.resource),
+        resource=_own_resources(store, claims.resource),
     )
 
 
@@ -204,12 +204,12 @@ def _require_supported(claims: Members) -> None:
         raise MalformedToken(f"the claim {unsupported_claims[0]} is not supported")
 
 
-def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
+def _checked_email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
     if claims.email is None:
         return None
     if claims.email_verified is not True:
         raise MissingVerifiedEmail("the issuer has not verified the e-mail address")
-    address = normal_email(claims.email)
+    address = normalize_email(claims.email)
     # Accept only ASCII, because converting to lower case makes different letters of some alphabets equal.
     if not claims.email.isascii() or _EMAIL.fullmatch(address) is None or len(address) > 254:
         raise MissingVerifiedEmail("the e-mail address is not valid")
@@ -218,7 +218,7 @@ def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
     return address
 
 
-def _resource(store: Store, resource: str | list[str] | None) -> tuple[str, ...]:
+def _own_resources(store: Store, resource: str | list[str] | None) -> tuple[str, ...]:
     """Return the resources that the assertion is limited to (RFC 8707). The assertion is invalid if it names a resource
     of another service."""
     resources = [resource] if isinstance(resource, str) else resource or []

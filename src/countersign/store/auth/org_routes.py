@@ -46,25 +46,25 @@ OnRename: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
 """A function that is called with the id of an organisation whose name or profile changed, in the same transaction."""
 
 
-async def change(call: StoreRequest[OrgQuery, OrganisationUpdate], renamed: OnRename) -> Response:
-    """Change the organisation's name and profile, and call `renamed`."""
-    change_body = call.body
+async def change_profile(call: StoreRequest[OrgQuery, OrganisationUpdate], on_profile_change: OnRename) -> Response:
+    """Change the organisation's name and profile, and call `on_profile_change`."""
+    changes = call.body
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    organisations.require_name(change_body.name)
+    organisations.require_name(changes.name)
     text, website = await organisations.profile(call.transaction, org.id)
-    text = text if isinstance(change_body.text, msgspec.UnsetType) else change_body.text
-    website = website if isinstance(change_body.website, msgspec.UnsetType) else change_body.website
-    await call.transaction.run(queries.RENAME_ORGANISATION, org.id, change_body.name)
+    text = text if isinstance(changes.text, msgspec.UnsetType) else changes.text
+    website = website if isinstance(changes.website, msgspec.UnsetType) else changes.website
+    await call.transaction.run(queries.RENAME_ORGANISATION, org.id, changes.name)
     await call.transaction.run(queries.SET_PROFILE, org.id, text, website)
-    await renamed(call.transaction, org.id)
-    return response.json(Organisation(org.slug, change_body.name, clock.rfc3339(org.created_at), text, website))
+    await on_profile_change(call.transaction, org.id)
+    return response.json(Organisation(org.slug, changes.name, clock.rfc3339(org.created_at), text, website))
 
 
 async def show_usage(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """Count what the organisation has and uses."""
     org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     counts = await organisations.usage(call.context.database, org.id)
-    return response.json(Usage(*counts, downloaded=await organisations.downloaded(call.context.database, org.id)))
+    return response.json(Usage(*counts, downloaded=await organisations.most_downloaded(call.context.database, org.id)))
 
 
 async def list_members(call: StoreRequest[OrgQuery, Nothing]) -> Response:
@@ -104,7 +104,7 @@ async def add_client(call: StoreRequest[OrgQuery, NewClient]) -> Response:
         org.id,
         client_body.name,
         client_body.scopes,
-        returns_to=client_body.redirect_uris,
+        redirect_uris=client_body.redirect_uris,
         is_implicit=client_body.implicit,
     )
     body = _client_body(client)
@@ -125,12 +125,12 @@ def _client_body(client: queries.Client) -> Client:
     return Client(client.id, client.name, ordered_scopes, created_text, list(client.redirect_uris), client.is_implicit)
 
 
-def routes(renamed: OnRename) -> tuple[Route[Store], ...]:
-    """The routes; `renamed` is called when an organisation's name or profile changes."""
+def routes(on_profile_change: OnRename) -> tuple[Route[Store], ...]:
+    """The routes; `on_profile_change` is called when an organisation's name or profile changes."""
 
     async def change_organisation(call: StoreRequest[OrgQuery, OrganisationUpdate]) -> Response:
         """Change the organisation's name and its public profile."""
-        return await change(call, renamed)
+        return await change_profile(call, on_profile_change)
 
     return (
         *_ROUTES,

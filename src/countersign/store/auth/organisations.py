@@ -137,7 +137,7 @@ async def usage(database: Database, org_id: str) -> tuple[int, ...]:
     return tuple(int(number) for number in rows[0])
 
 
-async def downloaded(database: Database, org_id: str) -> list[Downloaded]:
+async def most_downloaded(database: Database, org_id: str) -> list[Downloaded]:
     """The 50 most downloaded versions and platforms of the organisation, most downloads first.
 
     Raises:

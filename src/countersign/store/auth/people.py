@@ -8,7 +8,7 @@ from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
 from countersign.kernel.security import passwords, secrets
 from countersign.store.auth import organisations, queries
-from countersign.store.auth.sessions import normal_email
+from countersign.store.auth.sessions import normalize_email
 from countersign.store.context import Store
 from countersign.store.scopes import Role
 
@@ -60,7 +60,7 @@ async def add_person(transaction: Transaction, email: str, password_hash: str | 
     Raises:
         InvalidRequest, EmailTaken: the same conditions as in `create_person`.
     """
-    address = normal_email(email)
+    address = normalize_email(email)
     if not _EMAIL.fullmatch(address) or len(address) > 254:
         raise invalid_member("/email", "must be an e-mail address")
     new_person = queries.Person(ids.new_uuid(), address, password_hash)
@@ -98,7 +98,7 @@ async def set_role(transaction: Transaction, org_id: str, email: str, role: Role
         InvalidRequest: the address is not an e-mail address.
         LastOwner: the organisation would have no owner.
     """
-    person = await queries.person_with_email(transaction, normal_email(email))
+    person = await queries.person_with_email(transaction, normalize_email(email))
     if person is None:
         person = await _add_or_get_person(transaction, email)
     if role != "owner":
@@ -112,7 +112,7 @@ async def _add_or_get_person(transaction: Transaction, email: str) -> queries.Pe
     try:
         return await add_person(transaction, email, None)
     except EmailTaken:
-        person = await queries.person_with_email(transaction, normal_email(email))
+        person = await queries.person_with_email(transaction, normalize_email(email))
         if person is None:
             raise
         return person
@@ -125,7 +125,7 @@ async def remove_member(transaction: Transaction, org_id: str, email: str) -> No
         MemberNotFound: the person has no role in the organisation.
         LastOwner: the organisation would have no owner.
     """
-    person = await queries.person_with_email(transaction, normal_email(email))
+    person = await queries.person_with_email(transaction, normalize_email(email))
     if person is None or org_id not in await queries.roles(transaction, person.id):
         raise MemberNotFound("no member has this address")
     await _require_another_owner(transaction, org_id, person.id)

@@ -293,11 +293,11 @@ async def grant(reader: Reader, grant_id: str) -> Grant | None:
     row = await reader.fetch_one(statement, grant_id)
     if row is None:
         return None
-    found_id, generation, status, person_id, scope_words = row
+    grant_id, generation, status, person_id, scope_words = row
     granted_scopes = frozenset(scope_words.split())
     if status == "unclaimed":
-        return Grant(found_id, generation, True, None, granted_scopes & PRE_CLAIM)
-    return Grant(found_id, generation, status == "claimed", person_id, granted_scopes)
+        return Grant(grant_id, generation, True, None, granted_scopes & PRE_CLAIM)
+    return Grant(grant_id, generation, status == "claimed", person_id, granted_scopes)
 
 
 async def newest_public_products(reader: Reader, limit: int) -> list[str]:

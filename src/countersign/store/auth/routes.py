@@ -30,7 +30,7 @@ async def show_sign_in(call: StoreRequest[SignInQuery, Nothing]) -> Response:
     """Show the sign-in page."""
     sessions.require_secure(call.context)
     covers = await sign_in_pages.newest_covers(call.context)
-    return sign_in_pages.sign_in(sign_in_pages.local_path(call.query.return_to), covers=covers)
+    return sign_in_pages.sign_in_page(sign_in_pages.local_path(call.query.return_to), covers=covers)
 
 
 async def sign_in(call: StoreRequest[SignInQuery, SignInForm]) -> Response:
@@ -44,7 +44,7 @@ async def sign_in(call: StoreRequest[SignInQuery, SignInForm]) -> Response:
         )
     except sessions.WrongCredentials as refused:
         covers = await sign_in_pages.newest_covers(call.context)
-        return sign_in_pages.sign_in(return_to, refused.detail, refused.status, call.body.email, covers=covers)
+        return sign_in_pages.sign_in_page(return_to, refused.detail, refused.status, call.body.email, covers=covers)
     return sign_in_pages.after_sign_in(return_to, sessions.set_cookie(call.context, token))
 
 
@@ -62,8 +62,10 @@ async def show_set_up(call: StoreRequest[SetUpQuery, Nothing]) -> Response:
     try:
         await people.require_unused_link(call.context, call.query.token)
     except people.SetupLinkSpent as refused:
-        return sign_in_pages.expired_set_up(refused.status, has_people=await people.has_people(call.context.database))
-    return sign_in_pages.set_up(call.query.token)
+        return sign_in_pages.expired_set_up_page(
+            refused.status, has_people=await people.has_people(call.context.database)
+        )
+    return sign_in_pages.set_up_page(call.query.token)
 
 
 async def set_up(call: StoreRequest[SetUpQuery, SetUpForm]) -> Response:
@@ -77,7 +79,7 @@ async def set_up(call: StoreRequest[SetUpQuery, SetUpForm]) -> Response:
         async with store.database.transaction() as transaction:
             await people.use_link(transaction, form.token, form.slug, form.name, form.email, password_hash)
     except people.SetupLinkSpent as refused:
-        return sign_in_pages.expired_set_up(refused.status, has_people=await people.has_people(store.database))
+        return sign_in_pages.expired_set_up_page(refused.status, has_people=await people.has_people(store.database))
     except Refused as refused:
         if refused.status >= 500:
             raise
@@ -85,7 +87,7 @@ async def set_up(call: StoreRequest[SetUpQuery, SetUpForm]) -> Response:
             f"{refused.detail} {refused.remedy}",
             {"slug": form.slug, "name": form.name, "email": form.email},
         )
-        return sign_in_pages.set_up(form.token, error, refused.status, **typed_values)
+        return sign_in_pages.set_up_page(form.token, error, refused.status, **typed_values)
     text = html.translate("The organisation is created. Sign in as {email}.", email=form.email)
     return html.message_page("Ready", text, links=(("Sign in", "/auth/signin"),))
 

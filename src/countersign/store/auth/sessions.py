@@ -16,7 +16,7 @@ from countersign.kernel.http.request import Headers
 from countersign.kernel.security import passwords, secrets
 from countersign.store import scopes
 from countersign.store.auth import queries, tokens
-from countersign.store.auth.authentication import unauthenticated
+from countersign.store.auth.authentication import missing_credential
 from countersign.store.auth.schemas import TokenResponse
 from countersign.store.auth.user_agent import device_of
 from countersign.store.context import Store
@@ -34,7 +34,11 @@ class FormExpired(Refused):
 def form_token(store: Store, session_token: str, *shown_values: str) -> str:
     """The CSRF token of a form for this session. If `shown_values` is given, the token is valid only for a form that
     showed exactly these texts."""
-    return base64.urlsafe_b64encode(store.addresses.sign(_message(session_token, shown_values))).rstrip(b"=").decode()
+    return (
+        base64.urlsafe_b64encode(store.addresses.sign(_form_token_message(session_token, shown_values)))
+        .rstrip(b"=")
+        .decode()
+    )
 
 
 def is_form_token_valid(store: Store, session_token: str, token: str, *shown_values: str) -> bool:
@@ -43,7 +47,7 @@ def is_form_token_valid(store: Store, session_token: str, token: str, *shown_val
         signature = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (ValueError, binascii.Error):
         return False
-    return store.addresses.verify(_message(session_token, shown_values), signature)
+    return store.addresses.verify(_form_token_message(session_token, shown_values), signature)
 
 
 def require_form_token(store: Store, session_token: str, token: str) -> None:
@@ -56,7 +60,7 @@ def require_form_token(store: Store, session_token: str, token: str) -> None:
         raise FormExpired("this form belongs to another session")
 
 
-def _message(session_token: str, shown_values: Sequence[str]) -> bytes:
+def _form_token_message(session_token: str, shown_values: Sequence[str]) -> bytes:
     of_session = b"csrf\0" + secrets.digest(session_token)
     return of_session + msgspec.json.encode(shown_values) if shown_values else of_session
 
@@ -92,7 +96,7 @@ class ForeignOrigin(Refused):
     resolution = "Send the request from a page of this service."
 
 
-def normal_email(email: str) -> str:
+def normalize_email(email: str) -> str:
     """The address as it is stored and compared: trimmed, in lower case."""
     return email.strip().lower()
 
@@ -141,7 +145,7 @@ async def sign_in(store: Store, email: str, password: str, user_agent: str | Non
         RateLimited: there were more than five attempts for this address in a minute.
         WrongCredentials: no such person, no password is set, or the password is wrong.
     """
-    email = normal_email(email)[:254]
+    email = normalize_email(email)[:254]
     quota = await store.counters.hit(f"sign-in\0{email}", MAX_ATTEMPTS_PER_MINUTE, 60)
     if not quota.allowed:
         passwords.SIGN_INS_FAILED.labels("distribution").value += 1
@@ -156,10 +160,10 @@ async def sign_in(store: Store, email: str, password: str, user_agent: str | Non
         # session or prevents it.
         if not await transaction.run(queries.LOCK_PASSWORD, person.id, person.password_hash):
             raise WrongCredentials("e-mail or password is wrong")
-        return await start(transaction, person.id, store.settings.session_ttl_s, user_agent)
+        return await start_session(transaction, person.id, store.settings.session_ttl_s, user_agent)
 
 
-async def start(transaction: Transaction, person_id: str, ttl_s: int, user_agent: str | None = None) -> str:
+async def start_session(transaction: Transaction, person_id: str, ttl_s: int, user_agent: str | None = None) -> str:
     """Open a session for a person who has just authenticated; return the value of its cookie. The value is always new,
     never one that the browser sent (attack T29: session fixation). `user_agent` is the header of the browser."""
     token = secrets.new_secret("css")
@@ -192,7 +196,7 @@ async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenRe
     name = b"" if token is None else secrets.digest(token)
     session = None if token is None else await queries.session(store.database, name)
     if session is None:
-        raise unauthenticated(store, "the request has no session", "Sign in at /auth/signin first.")
+        raise missing_credential(store, "the request has no session", "Sign in at /auth/signin first.")
     available_scopes = await tokens.scopes_of_person(store.database, session.person_id)
     token_scopes = tokens.granted_scopes(scope, available_scopes)
     is_limited = bool((scope or "").strip())

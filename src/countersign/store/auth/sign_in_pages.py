@@ -49,7 +49,7 @@ def with_return_to(page: str, return_to: str) -> str:
     return page if path == ROOT else f"{page}?return_to={quote(path, safe='/')}"
 
 
-def sign_in(
+def sign_in_page(
     return_to: str, error: str = "", status: int = 200, email: str = "", *, covers: Covers = ()
 ) -> Response:
     """The form for e-mail and password; `email` is filled in."""
@@ -65,7 +65,7 @@ def sign_in(
     return html.form_page("Sign in", fields, "Sign in", error, status, links=links, pictures=covers)
 
 
-def set_up(
+def set_up_page(
     token: str, error: str = "", status: int = 200, *, slug: str = "", name: str = "", email: str = ""
 ) -> Response:
     """The form that creates the first organisation and its owner, with the given values filled in."""
@@ -79,7 +79,7 @@ def set_up(
     return html.form_page("Set up Countersign", fields, "Create", error, status)
 
 
-def expired_set_up(status: int, *, has_people: bool) -> Response:
+def expired_set_up_page(status: int, *, has_people: bool) -> Response:
     """The page of a set-up link that cannot be used. If the store is already set up, the page has links to sign in."""
     title = "This link no longer works"
     if has_people:
@@ -123,7 +123,7 @@ def after_sign_in(return_to: str, *headers: tuple[str, str]) -> Response:
 _ADDRESS = ("email", "E-mail", "email", "email")
 
 
-def sign_up(
+def sign_up_page(
     return_to: str, error: str = "", status: int = 200, email: str = "", *, covers: Covers = ()
 ) -> Response:
     """The form to request an account."""
@@ -135,7 +135,7 @@ def sign_up(
     )
 
 
-def reset(
+def reset_page(
     return_to: str, error: str = "", status: int = 200, email: str = "", *, covers: Covers = ()
 ) -> Response:
     """The form to request a new password."""
@@ -150,23 +150,23 @@ def reset(
     )
 
 
-def sent_sign_up(return_to: str, email: str, *, is_mailed: bool, covers: Covers = ()) -> Response:
+def sign_up_sent_page(return_to: str, email: str, *, is_mailed: bool, covers: Covers = ()) -> Response:
     """The page after a sign-up request. The page does not disclose whether the address has an account (attack T43)."""
     text = html.translate(
         "We have sent an e-mail to {email}. Open the link in it to continue; you can close this page.", email=email
     )
-    return _sent(text, "/auth/signup", return_to, is_mailed=is_mailed, covers=covers)
+    return _sent_page(text, "/auth/signup", return_to, is_mailed=is_mailed, covers=covers)
 
 
-def sent_reset(return_to: str, email: str, *, is_mailed: bool, covers: Covers = ()) -> Response:
+def reset_sent_page(return_to: str, email: str, *, is_mailed: bool, covers: Covers = ()) -> Response:
     """The page after a password reset request. The page does not disclose whether the address is known (attack T43)."""
     text = html.translate(
         "If {email} has an account here, we have sent an e-mail. Open the link in it to continue.", email=email
     )
-    return _sent(text, "/auth/reset", return_to, is_mailed=is_mailed, covers=covers)
+    return _sent_page(text, "/auth/reset", return_to, is_mailed=is_mailed, covers=covers)
 
 
-def prove(token: str, email: str, error: str = "", status: int = 200, *, covers: Covers = ()) -> Response:
+def new_password_page(token: str, email: str, error: str = "", status: int = 200, *, covers: Covers = ()) -> Response:
     """The form that a mailed link opens, to choose a password."""
     fields = (
         html.hidden_field("token", token)
@@ -176,7 +176,7 @@ def prove(token: str, email: str, error: str = "", status: int = 200, *, covers:
     return html.form_page("Choose your password", fields, "Save and sign in", error, status, pictures=covers)
 
 
-def expired_link(status: int) -> Response:
+def expired_link_page(status: int) -> Response:
     """The page of a mailed link that is no longer valid."""
     text = "It was already used, has expired or is incomplete. You can sign in or request a new one."
     links = (
@@ -187,7 +187,7 @@ def expired_link(status: int) -> Response:
     return html.message_page("This link does not work", text, status, links=links)
 
 
-def _sent(text: str, page: str, return_to: str, *, is_mailed: bool, covers: Covers) -> Response:
+def _sent_page(text: str, page: str, return_to: str, *, is_mailed: bool, covers: Covers) -> Response:
     hint = "Nothing after a few minutes? Check your spam folder, or send it again."
     if not is_mailed:
         hint = "This server has no mail server yet. Its operator can read the e-mail with “countersign mail”."

@@ -131,7 +131,7 @@ async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
         return Caller("client", client.id, {client.org_id: granted_scopes}, granted_scopes)
     if claims.sid is not None:
         return await _caller_of_session(reader, claims, bytes.fromhex(claims.sid), carried_scopes)
-    return await _person(reader, claims.sub, carried_scopes, None)
+    return await _caller_of_person(reader, claims.sub, carried_scopes, None)
 
 
 async def _caller_of_session(
@@ -140,7 +140,7 @@ async def _caller_of_session(
     """Return the person of a session, if the session has not ended."""
     if await queries.session(reader, session_hash) is None:
         return None
-    return await _person(reader, claims.sub, carried_scopes or None, None, session_hash)
+    return await _caller_of_person(reader, claims.sub, carried_scopes or None, None, session_hash)
 
 
 async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried_scopes: frozenset[str]) -> Caller | None:
@@ -156,11 +156,11 @@ async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried_scopes:
             return None
         granted_scopes &= client.scopes
     if grant.person_id is None:
-        return Caller("agent", grant.id, {}, granted_scopes, through=grant.id)
-    return await _person(reader, grant.person_id, granted_scopes, grant.id)
+        return Caller("agent", grant.id, {}, granted_scopes, grant_id=grant.id)
+    return await _caller_of_person(reader, grant.person_id, granted_scopes, grant.id)
 
 
-async def _person(
+async def _caller_of_person(
     reader: Reader,
     person_id: str,
     carried_scopes: frozenset[str] | None,
@@ -173,8 +173,8 @@ async def _person(
     if person is None:
         return None
     # An agent or client gets none of the person's roles until the person's address is proven (attack T34).
-    counts = client_id is None or await queries.is_proven(reader, person.id)
-    roles = await queries.roles(reader, person.id) if counts else {}
+    is_trusted = client_id is None or await queries.is_proven(reader, person.id)
+    roles = await queries.roles(reader, person.id) if is_trusted else {}
     available_scopes = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
     orgs = (
         available_scopes
@@ -223,10 +223,10 @@ async def load_keys(database: Database, master: MasterKey) -> KeyRing:
     new_ring = encrypt(master, KeyRing.new().to_json(), PURPOSE)
     async with database.transaction() as transaction:
         await transaction.run(INSERT_KEYS, KEYS_NAME, new_ring, clock.now())
-    stored_now = await stored_keys(database, master)
-    if stored_now is None:
+    concurrent_ring = await stored_keys(database, master)
+    if concurrent_ring is None:
         raise LookupError("the token keys were removed while they were read")
-    return stored_now
+    return concurrent_ring
 
 
 async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
@@ -309,11 +309,11 @@ class SigningKeyReloader:
         numbers = await self._current()
         if numbers[self._position] != self._identity:
             async with self._renewing:
-                await self._renew()
+                await self._reload()
                 self._identity = numbers[self._position]
         return numbers
 
-    async def _renew(self) -> None:
+    async def _reload(self) -> None:
         row = await self._database.fetch_one(SELECT_KEYS, KEYS_NAME)
         stored_ring = b"" if row is None else bytes(row[0])
         if stored_ring and stored_ring != self._stored:

@@ -77,7 +77,7 @@ async def issuers(reader: Reader) -> list[Issuer]:
 
 async def insert_issuer(transaction: Transaction, issuer_row: Issuer) -> bool:
     """Add an issuer. If an issuer with this identifier exists, do nothing and return False."""
-    lists = [_json_list(text) for text in (issuer_row.algorithms, issuer_row.client_ids, issuer_row.domains)]
+    lists = [_json_list(texts) for texts in (issuer_row.algorithms, issuer_row.client_ids, issuer_row.domains)]
     return bool(
         await transaction.run(
             INSERT_ISSUER, issuer_row.issuer, issuer_row.name, issuer_row.jwks_uri, *lists, int(issuer_row.created_at)

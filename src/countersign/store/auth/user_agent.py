@@ -40,8 +40,8 @@ class Device(NamedTuple):
 
 def device_of(user_agent: str | None) -> Device:
     """Return the device that the header names. Unknown names are None."""
-    return Device(_first(_BROWSERS, user_agent or ""), _first(_SYSTEMS, user_agent or ""))
+    return Device(_first_match(_BROWSERS, user_agent or ""), _first_match(_SYSTEMS, user_agent or ""))
 
 
-def _first(names: tuple[tuple[str, str], ...], user_agent: str) -> str | None:
-    return next((name for token, name in names if token in user_agent), None)
+def _first_match(names: tuple[tuple[str, str], ...], user_agent: str) -> str | None:
+    return next((name for pattern, name in names if pattern in user_agent), None)

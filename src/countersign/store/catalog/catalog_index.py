@@ -77,12 +77,12 @@ async def put_downloads(transaction: Transaction, product_id: str, downloads: in
     await transaction.run(SET_DOWNLOADS, product_id, downloads)
 
 
-async def put(
+async def put_row(
     transaction: Transaction, detail: ProductDetail, version: int, published_at: Instant, updated_at: Instant
 ) -> None:
     """Write the product's row, and update the counts of its publisher. `version` is the catalog's new version, whose
     row is locked by this transaction."""
-    count_row = await transaction.fetch_one(COUNTED, detail.id) or (0, 0)
+    earlier_counts = await transaction.fetch_one(COUNTED, detail.id) or (0, 0)
     (releases,) = await transaction.fetch_one(PUBLISHED_RELEASES, detail.id) or (0,)
     is_public = int(detail.status == "public")
     await transaction.run(
@@ -100,14 +100,14 @@ async def put(
         max(published_at, updated_at),
         releases,
     )
-    difference = is_public * releases - count_row[0] * count_row[1]
+    difference = is_public * releases - earlier_counts[0] * earlier_counts[1]
     await transaction.run(PUT_PUBLISHER, detail.org)
-    await transaction.run(COUNT_PUBLISHER, detail.org, is_public - count_row[0], difference)
+    await transaction.run(COUNT_PUBLISHER, detail.org, is_public - earlier_counts[0], difference)
 
 
-async def rank(transaction: Transaction, first_id: str, end: str) -> None:
+async def write_downloads(transaction: Transaction, first_day: str, end: str) -> None:
     """Write each product's downloads of the days from the first one on, before the end."""
-    await transaction.run(RANK, first_id, end)
+    await transaction.run(RANK, first_day, end)
 
 
 class IndexRow(NamedTuple):
@@ -180,15 +180,15 @@ class _Sets:
         self.by_facet: dict[str, ProductSet] = {"public": ProductSet()}
         self.since: dict[Instant, ProductSet] = {}
         self.published = array("q")
-        self.strays = 0
+        self.changes_without_set = 0
         all_rows = [IndexRow(*row) for row in rows]
         self.words = {"tag": 0, "org": 0}
         word_counts = Counter(word for row in all_rows for word in row.words())
         for word, _ in sorted(word_counts.items(), key=lambda item: (-item[1], item[0])):
-            self._new_word(word)
+            self._new_value_set(word)
         for index_row in all_rows:
             self._add(index_row)
-        self.strays = 0
+        self.changes_without_set = 0
 
     def apply(self, rows: Sequence[Row]) -> None:
         """Replace the products of these rows, which are newer."""
@@ -203,9 +203,9 @@ class _Sets:
         for facet in row.facets():
             self.by_facet.setdefault(facet, ProductSet()).add(number)
         for word in row.words():
-            product_set = self.by_facet[word] if word in self.by_facet else self._new_word(word)
+            product_set = self.by_facet[word] if word in self.by_facet else self._new_value_set(word)
             if product_set is None:
-                self.strays += 1
+                self.changes_without_set += 1
             else:
                 product_set.add(number)
         if number >= len(self.published):
@@ -216,7 +216,7 @@ class _Sets:
                 product_set.add(number)
         self.version = max(self.version, row.changed)
 
-    def _new_word(self, word: str) -> ProductSet | None:
+    def _new_value_set(self, word: str) -> ProductSet | None:
         """Add an empty set for the value. Return None if the maximum number of sets is reached."""
         name = word.partition(":")[0]
         if self.words[name] >= MAX_WORDS:
@@ -225,7 +225,7 @@ class _Sets:
         product_set = self.by_facet[word] = ProductSet()
         return product_set
 
-    def add_since(self, moment: Instant) -> None:
+    def add_published_since(self, moment: Instant) -> None:
         """Add the set of products that were published since the moment."""
         while len(self.since) >= MAX_DAYS:
             self.since.pop(next(iter(self.since)))
@@ -243,18 +243,18 @@ class CatalogIndex:
         self._is_read = False
         self._lock = asyncio.Lock()
 
-    async def follow(self, version: int, instants: Iterable[Instant] = ()) -> None:
+    async def update(self, version: int, since_instants: Iterable[Instant] = ()) -> None:
         """Update the sets to this version of the catalog. Add the sets of products that were published since
-        `instants`.
+        `since_instants`.
 
         Raises:
             Unavailable: the database cannot be reached, or the read exceeded its deadline.
         """
-        wanted_instants = set(instants)
-        if self._is_read and self._sets.version >= version and wanted_instants <= self._sets.since.keys():
+        wanted_since = set(since_instants)
+        if self._is_read and self._sets.version >= version and wanted_since <= self._sets.since.keys():
             return
         async with self._lock:
-            if not self._is_read or self._sets.strays > MAX_STRAYS:
+            if not self._is_read or self._sets.changes_without_set > MAX_STRAYS:
                 await self._read_all()
             elif self._sets.version < version:
                 rows = await self._database.fetch(CHANGED_ROWS, self._sets.version)
@@ -264,8 +264,8 @@ class CatalogIndex:
                     self._sets.apply(rows)
             # If no row has this version, the change does not affect the sets.
             self._sets.version = max(self._sets.version, version)
-            for moment in sorted(wanted_instants - self._sets.since.keys()):
-                await asyncio.to_thread(self._sets.add_since, moment)
+            for moment in sorted(wanted_since - self._sets.since.keys()):
+                await asyncio.to_thread(self._sets.add_published_since, moment)
 
     async def _read_all(self) -> None:
         # The snapshot may be newer than the requested version. Its newest changes are then applied a second time later.
@@ -281,7 +281,7 @@ class CatalogIndex:
         return product_set.bits
 
     def published_since(self, moment: Instant) -> int:
-        """The products that were published since a time, which must be one of the times of the last `follow`."""
+        """The products that were published since a time, which must be one of the times of the last `update`."""
         return self._sets.since[moment].bits
 
     def tags(self) -> dict[str, int]:

@@ -63,9 +63,9 @@ async def count(store: Store, query: PageQuery, wanted_facets: str) -> Counts:
     """
     index = store.memory.get(CatalogIndex)
     names = list(dict.fromkeys(wanted_facets.split(",")))
-    days = {value: _days_ago(number) for value, number in DAYS.items()}
-    await _follow(store, index, [*days.values()] if "since" in names else [], query)
-    filters = _Filters(await _visible(store, index, query), await _sets(store, index, query))
+    days = {value: _start_of_day_before(number) for value, number in DAYS.items()}
+    await _update_index(store, index, [*days.values()] if "since" in names else [], query)
+    filters = _Filters(await _visible_products(store, index, query), await _sets(store, index, query))
     facets: dict[str, list[FacetCount]] = {}
     for name in names:
         products_left = filters.products(excluded_name=name)
@@ -73,7 +73,7 @@ async def count(store: Store, query: PageQuery, wanted_facets: str) -> Counts:
             facets[name] = _counts(products_left, {value: index.published_since(day) for value, day in days.items()})
         elif name == "tag":
             facets[name] = _most_frequent(_counts(products_left, index.tags()))
-            _show_chosen(facets[name], query, products_left & filters.sets.get(name, 0))
+            _add_chosen_tag(facets[name], query, products_left & filters.sets.get(name, 0))
         else:
             facets[name] = _counts(
                 products_left, {value: index.products(f"{name}:{value}") or 0 for value in _VALUES[name]}
@@ -81,13 +81,13 @@ async def count(store: Store, query: PageQuery, wanted_facets: str) -> Counts:
     return Counts(filters.products().bit_count(), facets)
 
 
-async def _follow(store: Store, index: CatalogIndex, days: list[Instant], query: PageQuery) -> None:
+async def _update_index(store: Store, index: CatalogIndex, days: list[Instant], query: PageQuery) -> None:
     """Update the sets, and add the sets for the days that the counts or the filter need."""
     if query.since is not None and query.channel is None:
         days = [*days, query.since]
     # In an atomic batch, the changes of the batch are not counted, because they may be rolled back.
     is_own = store.database is store.memory.database
-    await index.follow((await store.versions())[0] if is_own else -1, days)
+    await index.update((await store.versions())[0] if is_own else -1, days)
 
 
 async def _sets(store: Store, index: CatalogIndex, query: PageQuery) -> dict[str, int]:
@@ -95,9 +95,11 @@ async def _sets(store: Store, index: CatalogIndex, query: PageQuery) -> dict[str
     sets: dict[str, int] = {}
     for facet in query.facets:
         product_set = index.products(facet)
-        sets[facet.partition(":")[0]] = await _numbers(store, OF_FACET, facet) if product_set is None else product_set
+        sets[facet.partition(":")[0]] = (
+            await _product_numbers(store, OF_FACET, facet) if product_set is None else product_set
+        )
     if query.since is not None and query.channel is not None:
-        sets["since"] = await _numbers(store, RELEASED_IN, query.channel, query.since)
+        sets["since"] = await _product_numbers(store, RELEASED_IN, query.channel, query.since)
     elif query.since is not None:
         sets["since"] = index.published_since(query.since)
     return sets
@@ -112,7 +114,7 @@ def _most_frequent(tags: list[FacetCount]) -> list[FacetCount]:
     return [facet_count for facet_count in tags[:MAX_TAGS] if facet_count.count]
 
 
-def _show_chosen(counts: list[FacetCount], query: PageQuery, products: int) -> None:
+def _add_chosen_tag(counts: list[FacetCount], query: PageQuery, products: int) -> None:
     """Add the tag of the filter, if it is not among the most frequent ones."""
     for facet in query.facets:
         name, _, value = facet.partition(":")
@@ -120,24 +122,24 @@ def _show_chosen(counts: list[FacetCount], query: PageQuery, products: int) -> N
             counts.append(FacetCount(value, products.bit_count()))
 
 
-async def _visible(store: Store, index: CatalogIndex, query: PageQuery) -> int:
+async def _visible_products(store: Store, index: CatalogIndex, query: PageQuery) -> int:
     """The products that the list shows without any filter, or those that match its words."""
     public_products = index.products("public") or 0
     if query.orgs:
         statement = SqlBuilder()
-        text = NOT_PUBLIC.format(orgs=statement.list(query.orgs))
-        public_products |= await _numbers(store, text, *statement.values)
+        text = NOT_PUBLIC.format(orgs=statement.add_all(query.orgs))
+        public_products |= await _product_numbers(store, text, *statement.values)
     if query.words:
-        text, values = search.matching_products(query.words)
-        public_products &= await _numbers(store, text, *values)
+        text, values = search.matching_products_statement(query.words)
+        public_products &= await _product_numbers(store, text, *values)
     return public_products
 
 
-async def _numbers(store: Store, statement: str, *values: None | int | float | str | bytes) -> int:
+async def _product_numbers(store: Store, statement: str, *values: None | int | float | str | bytes) -> int:
     return ProductSet(row[0] for row in await store.database.scan(statement, *values)).bits
 
 
-def _days_ago(days: int) -> Instant:
+def _start_of_day_before(days: int) -> Instant:
     """The start of the day (UTC) that was `days` days ago."""
     day = 86_400 * clock.SECOND
     return Instant((clock.now() // day - days) * day)

@@ -140,10 +140,8 @@ def error_in(query: Filter) -> str | None:
 
 
 def _error_in_texts(query: Filter) -> str | None:
-    conditions = query.where
-    texts = [
-        value for values in (conditions.title, conditions.text) for value in (*values.any, *values.all, *values.none)
-    ]
+    where = query.where
+    texts = [value for values in (where.title, where.text) for value in (*values.any, *values.all, *values.none)]
     if sum(len(words(text)) for text in texts) > MAX_TERMS:
         return f"title and text must have at most {MAX_TERMS} words together"
     return None
@@ -159,12 +157,12 @@ def _error_in_times(query: Filter) -> str | None:
 
 def describe(filter: Filter) -> str:
     """The filter as text that has the same meaning when it is asked as a question."""
-    query_conditions = filter.where
-    noun = join_words([f"{kind}s" for kind in query_conditions.kind.any], "or") or filter.find
-    text = " ".join([*query_conditions.access.any, *query_conditions.tag.any[:1], noun])
+    where = filter.where
+    noun = join_words([f"{kind}s" for kind in where.kind.any], "or") or filter.find
+    text = " ".join([*where.access.any, *where.tag.any[:1], noun])
     text += "".join(_condition(name, values) for name, values in conditions(filter))
-    time_limits = [f" {word} {end[:10]}" for word, end in (("since", filter.since), ("before", filter.until)) if end]
-    return f"{text} {_RELEASED[filter.when]}{''.join(time_limits)}" if time_limits else text
+    time_texts = [f" {word} {end[:10]}" for word, end in (("since", filter.since), ("before", filter.until)) if end]
+    return f"{text} {_RELEASED[filter.when]}{''.join(time_texts)}" if time_texts else text
 
 
 def _condition(name: str, values: Values) -> str:

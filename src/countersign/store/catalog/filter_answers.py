@@ -43,35 +43,43 @@ class FilterAnswer(msgspec.Struct, frozen=True):
 
 async def answer_of(store: Store, query: Filter) -> FilterAnswer:
     """The answer to the filter."""
-    handlers = {"count": _count, "breakdown": _breakdown, "fields": _fields, "compare": _fields, "exists": _exists}
+    handlers = {
+        "count": _count_answer,
+        "breakdown": _breakdown_answer,
+        "fields": _fields_answer,
+        "compare": _fields_answer,
+        "exists": _exists_answer,
+    }
     narrowed_query = replace(query, fields=()) if query.answer == "compare" else query
-    return replace(await handlers.get(query.answer, _list)(store, narrowed_query), filter=query)
+    return replace(await handlers.get(query.answer, _list_answer)(store, narrowed_query), filter=query)
 
 
-async def _list(store: Store, query: Filter) -> FilterAnswer:
-    lists = {"products": _list_of_products, "releases": _list_of_releases, "publishers": _list_of_publishers}
+async def _list_answer(store: Store, query: Filter) -> FilterAnswer:
+    lists = {"products": _products_answer, "releases": _releases_answer, "publishers": _publishers_answer}
     return await lists[query.find](store, query)
 
 
-async def _list_of_products(store: Store, query: Filter) -> FilterAnswer:
+async def _products_answer(store: Store, query: Filter) -> FilterAnswer:
     products = await filter_queries.products(store.database, query)
     count = len(products)
-    text = f"{_listed([product.title for product in products])}." if products else "None: no product fits."
+    text = f"{_list_text([product.title for product in products])}." if products else "None: no product fits."
     if count > 1 and not query.limit:
         # Counting more of them would require reading all rows.
         text = f"{'At least ' if count == MAX_ROWS else ''}{count} products: {text}"
     return FilterAnswer(text, _sources(store, products), count)
 
 
-async def _list_of_releases(store: Store, query: Filter) -> FilterAnswer:
+async def _releases_answer(store: Store, query: Filter) -> FilterAnswer:
     rows = await filter_queries.releases(store.database, query)
     return FilterAnswer(_releases_text(rows, query), _sources(store, rows), len(rows))
 
 
-async def _list_of_publishers(store: Store, query: Filter) -> FilterAnswer:
+async def _publishers_answer(store: Store, query: Filter) -> FilterAnswer:
     results = await filter_queries.publishers(store.database, query)
     names = [f"{result.name} ({result.products})" if query.order == "products" else result.name for result in results]
-    return FilterAnswer(f"{_listed(names)}." if names else "None: no publisher has such a product.", total=len(names))
+    return FilterAnswer(
+        f"{_list_text(names)}." if names else "None: no publisher has such a product.", total=len(names)
+    )
 
 
 def _releases_text(rows: Sequence[ReleaseMatch], query: Filter) -> str:
@@ -82,9 +90,9 @@ def _releases_text(rows: Sequence[ReleaseMatch], query: Filter) -> str:
         version_text = " of these versions" if query.where.version else ""
         return (
             f"The {which_release} release{version_text} is {_release_name(rows[0])}, published on "
-            f"{_day(rows[0].published_at)}."
+            f"{_day_text(rows[0].published_at)}."
         )
-    return f"{_number(rows, 'release')}: {_listed([_release_with_date(row) for row in rows])}."
+    return f"{_count_text(rows, 'release')}: {_list_text([_release_with_date(row) for row in rows])}."
 
 
 def _release_name(row: ReleaseMatch) -> str:
@@ -92,52 +100,52 @@ def _release_name(row: ReleaseMatch) -> str:
 
 
 def _release_with_date(row: ReleaseMatch) -> str:
-    return f"{row.title} {row.version} ({row.channel}, {_day(row.published_at)})"
+    return f"{row.title} {row.version} ({row.channel}, {_day_text(row.published_at)})"
 
 
-async def _count(store: Store, query: Filter) -> FilterAnswer:
+async def _count_answer(store: Store, query: Filter) -> FilterAnswer:
     count = await filter_queries.total(store.database, query)
     noun = query.find if count != 1 else query.find[:-1]
     rows = await filter_queries.products(store.database, query) if count and query.find == "products" else []
     return FilterAnswer(f"{count} {noun}.", _sources(store, rows), count)
 
 
-async def _breakdown(store: Store, query: Filter) -> FilterAnswer:
+async def _breakdown_answer(store: Store, query: Filter) -> FilterAnswer:
     counts = await filter_queries.counts(store.database, query, query.by or "kind")
     texts = [f"{PLATFORM_NAMES.get(value, value)}: {count}" for value, count in counts.most_common(MAX_SHOWN) if count]
     return FilterAnswer(f"{', '.join(texts) or 'None'}.", total=len(counts))
 
 
-async def _exists(store: Store, query: Filter) -> FilterAnswer:
+async def _exists_answer(store: Store, query: Filter) -> FilterAnswer:
     """Answer yes or no: whether any row matches; for named products, whether all of them match."""
-    if query.order in ("newest", "oldest") and _is_of_one(query):
-        return await _is_extreme(store, query)
+    if query.order in ("newest", "oldest") and _is_about_one_release(query):
+        return await _extreme_release_answer(store, query)
     names = (*query.where.product.any, *query.where.product.all)
     named_facts = await facts(store.database, names)
     if len(named_facts) > 1 and (query.fields or query.order != "title"):
-        return await _is_alike(store, query, named_facts)
+        return await _comparison_answer(store, query, named_facts)
     needed_count = 1
     if query.find != "releases":
         query, needed_count = replace(query, find="products", limit=None, order="title"), max(1, len(names))
-    results = await _list(store, query)
+    results = await _list_answer(store, query)
     if results.total >= needed_count:
         return replace(results, text=f"Yes: {results.text}")
-    text = f"No. {'; '.join(map(_about, named_facts))}" if names else "No: there is none."
+    text = f"No. {'; '.join(map(_product_text, named_facts))}" if names else "No: there is none."
     return replace(results, text=text, sources=_sources(store, named_facts))
 
 
-def _is_of_one(query: Filter) -> bool:
+def _is_about_one_release(query: Filter) -> bool:
     """Whether a version or the channel of the newest release is asked about. A limit asks for the first of the releases
     in the channel."""
     return bool(query.where.version or (query.where.product.any and query.channel.any and query.limit is None))
 
 
-async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> FilterAnswer:
+async def _comparison_answer(store: Store, query: Filter, products: Sequence[Facts]) -> FilterAnswer:
     """Whether the named products have equal fields; with an order, whether the first named product is the first in
     that order."""
     if query.order == "title":
         is_so = len({_predicates(product, query.fields) for product in products}) == 1
-        text = " ".join(_about(product, query.fields) for product in products)
+        text = " ".join(_product_text(product, query.fields) for product in products)
     else:
         first_product = await filter_queries.products(store.database, replace(query, limit=1))
         is_so = [product.slug for product in first_product] == [products[0].slug]
@@ -145,7 +153,7 @@ async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> F
     return FilterAnswer(f"{_YES_NO[is_so]}. {text}", _sources(store, products), len(products))
 
 
-async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
+async def _extreme_release_answer(store: Store, query: Filter) -> FilterAnswer:
     """Whether the newest or oldest release that matches the other conditions has the version, or else the channel."""
     other_query = with_slots(query, **{"version" if query.where.version else "channel": Values()})
     rows = await filter_queries.releases(store.database, replace(other_query, limit=1))
@@ -155,61 +163,61 @@ async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
     return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, other_query)}", _sources(store, rows), len(rows))
 
 
-async def _fields(store: Store, query: Filter) -> FilterAnswer:
+async def _fields_answer(store: Store, query: Filter) -> FilterAnswer:
     """The requested information about each product; if releases are requested, about each product that has a matching
     one."""
-    products = await filter_queries.products(store.database, _products_of(query))
+    products = await filter_queries.products(store.database, _product_filter(query))
     if not products:
         return FilterAnswer("None: no product fits.")
     details = await facts(store.database, [product.slug for product in products])
-    results = [await _of_product(store, query, detail, len(products)) for detail in details]
+    results = [await _product_answer(store, query, detail, len(products)) for detail in details]
     text = " ".join(result.text for result in results if result.text)
     if text:
         return FilterAnswer(text, tuple(source for result in results for source in result.sources), len(products))
-    return FilterAnswer(unable(_nothing_found(query)), status="refused")
+    return FilterAnswer(unable(_nothing_found_text(query)), status="refused")
 
 
-def _nothing_found(query: Filter) -> str:
+def _nothing_found_text(query: Filter) -> str:
     if query.fields == ("artifacts",):
         return "no files are listed."
     return f"no release notes mention {quoted((*query.where.text.any, *query.where.text.all)) or 'this'}."
 
 
-def _products_of(query: Filter) -> Filter:
+def _product_filter(query: Filter) -> Filter:
     """The filter of the products that the question is about: named products also if none of their releases
     matches."""
-    narrowed_query = replace(with_slots(query, version=Values()), find="products", limit=MAX_SHOWN)
+    product_filter = replace(with_slots(query, version=Values()), find="products", limit=MAX_SHOWN)
     if query.where.product.any:
-        return Filter(where=replace(narrowed_query.where, text=Values()), order=query.order, limit=MAX_SHOWN)
+        return Filter(where=replace(product_filter.where, text=Values()), order=query.order, limit=MAX_SHOWN)
     # If releases are requested, the limit applies to the releases of each product.
     limit = MAX_SHOWN if _OF_RELEASES & {*query.fields} else min(query.limit or MAX_SHOWN, MAX_SHOWN)
-    return replace(narrowed_query, limit=limit)
+    return replace(product_filter, limit=limit)
 
 
-async def _of_product(store: Store, query: Filter, product: Facts, product_count: int) -> FilterAnswer:
+async def _product_answer(store: Store, query: Filter, product: Facts, product_count: int) -> FilterAnswer:
     """Return the requested fields of one of `product_count` products. The answer is empty if there are several products
     and no release of this one matches."""
     if query.fields == ("channels",):
-        return _newest_of_channels(store, query, product)
+        return _channels_answer(store, query, product)
     if not _OF_RELEASES & {*query.fields}:
-        return FilterAnswer(_about(product, query.fields), _sources(store, [product]))
-    rows = await filter_queries.releases(store.database, _releases_of(product, query, product_count))
+        return FilterAnswer(_product_text(product, query.fields), _sources(store, [product]))
+    rows = await filter_queries.releases(store.database, _release_filter(product, query, product_count))
     if rows:
-        text = ". ".join(filter(None, [await _release(store, query, row) for row in rows])).rstrip(".")
-        text = f"{text}.{_about_beside(product, query)}" if text else ""
+        text = ". ".join(filter(None, [await _release_text(store, query, row) for row in rows])).rstrip(".")
+        text = f"{text}.{_product_fields_text(product, query)}" if text else ""
         return FilterAnswer(text, _sources(store, rows) if text else ())
     if product_count > 1 or query.where.text:
         return FilterAnswer("")
-    return FilterAnswer(_no_release(query, product), _sources(store, [product]))
+    return FilterAnswer(_no_release_text(query, product), _sources(store, [product]))
 
 
-def _about_beside(product: Facts, query: Filter) -> str:
+def _product_fields_text(product: Facts, query: Filter) -> str:
     """The requested fields that are not of releases."""
     fields = [name for name in query.fields if name not in _OF_RELEASES]
-    return f" {_about(product, fields)}" if fields else ""
+    return f" {_product_text(product, fields)}" if fields else ""
 
 
-def _releases_of(product: Facts, query: Filter, product_count: int) -> Filter:
+def _release_filter(product: Facts, query: Filter, product_count: int) -> Filter:
     """The filter of the product's releases: the newest one if the question does not select any; few of each if there
     are many products."""
     is_open = not any((query.where.version, query.where.text, query.since, query.until))
@@ -220,14 +228,14 @@ def _releases_of(product: Facts, query: Filter, product_count: int) -> Filter:
     )
 
 
-def _no_release(query: Filter, product: Facts) -> str:
+def _no_release_text(query: Filter, product: Facts) -> str:
     versions = ", ".join((*query.where.version.any, *query.where.version.all))
     return f"{product.detail.title} has no {f'published version {versions}' if versions else 'such published release'}."
 
 
-async def _release(store: Store, query: Filter, row: ReleaseMatch) -> str:
+async def _release_text(store: Store, query: Filter, row: ReleaseMatch) -> str:
     """The requested fields of the release; empty if only its files are requested and there are none."""
-    text = f"{_release_name(row)} was published on {_day(row.published_at)}"
+    text = f"{_release_name(row)} was published on {_day_text(row.published_at)}"
     if "notes" in query.fields:
         text = f"{_release_with_date(row)}: {(row.notes or 'no notes')[:MAX_NOTES]}"
     if "artifacts" in query.fields:
@@ -239,17 +247,17 @@ async def _release(store: Store, query: Filter, row: ReleaseMatch) -> str:
     return text
 
 
-def _newest_of_channels(store: Store, query: Filter, product: Facts) -> FilterAnswer:
+def _channels_answer(store: Store, query: Filter, product: Facts) -> FilterAnswer:
     selected_channels = (*query.channel.any, *query.channel.all) or CHANNELS
     results = [channel for channel in product.detail.channels if channel.channel in selected_channels]
     names = (
         join_words([f"{result.version} ({result.channel}, {result.published_at[:10]})" for result in results]) or "none"
     )
-    text = f"{product.detail.title} has releases in {_number(results, 'channel')}: {names}."
+    text = f"{product.detail.title} has releases in {_count_text(results, 'channel')}: {names}."
     return FilterAnswer(text, tuple(_source(store, product.slug, result.version) for result in results))
 
 
-def _about(product: Facts, fields: Sequence[str] = ()) -> str:
+def _product_text(product: Facts, fields: Sequence[str] = ()) -> str:
     """The text about a product: the requested fields, or all of them."""
     detail = product.detail
     text = f"{detail.title} {_predicates(product, fields)}"
@@ -268,7 +276,7 @@ def _predicates(product: Facts, fields: Sequence[str]) -> str:
     phrases = {
         "kind": {"game": "is a game", "app": "is an app", "tool": "is a tool"}[detail.kind],
         "org": f"is published by {product.publisher}",
-        "platforms": f"runs on {platforms} ({_number(detail.platforms, 'platform')})",
+        "platforms": f"runs on {platforms} ({_count_text(detail.platforms, 'platform')})",
         "access": {"free": "is free", "entitled": "has to be owned (entitled)"}[detail.access],
         "license": f"has the license {detail.license}" if detail.license else "states no license",
         "homepage": f"has the homepage {detail.homepage}" if detail.homepage else "has no homepage",
@@ -278,16 +286,16 @@ def _predicates(product: Facts, fields: Sequence[str]) -> str:
     return join_words([phrases[name] for name in fields or phrases if name in phrases])
 
 
-def _number(items: Sequence[object], noun: str) -> str:
+def _count_text(items: Sequence[object], noun: str) -> str:
     return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    hidden_count = len(names) - MAX_SHOWN
-    return f"{', '.join(names[:MAX_SHOWN])}, and {hidden_count} more" if hidden_count > 0 else join_words(names)
+def _list_text(names: Sequence[str]) -> str:
+    omitted_count = len(names) - MAX_SHOWN
+    return f"{', '.join(names[:MAX_SHOWN])}, and {omitted_count} more" if omitted_count > 0 else join_words(names)
 
 
-def _day(instant: clock.Instant) -> str:
+def _day_text(instant: clock.Instant) -> str:
     return clock.rfc3339(instant)[:10]
 
 

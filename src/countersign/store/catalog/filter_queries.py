@@ -147,7 +147,7 @@ async def total(database: Database, query: Filter) -> int:
     """The number of matching rows, regardless of the limit."""
     statement = SqlBuilder()
     count_expression = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
-    text = f"SELECT {count_expression} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"
+    text = f"SELECT {count_expression} FROM {_FROM[query.find]} WHERE {_where_clause(statement, query)}"
     return int((await database.scan(text, *statement.values))[0][0])
 
 
@@ -155,14 +155,16 @@ async def has_rows(database: Database, query: Filter) -> bool:
     """Whether any row matches."""
     # Do not order the rows, because PostgreSQL would read and sort all matching rows to find the first one.
     statement = SqlBuilder()
-    text = f"SELECT 1 FROM {_FROM[query.find]} WHERE {_where(statement, query)}{_dated_only(query)} LIMIT 1"
+    text = (
+        f"SELECT 1 FROM {_FROM[query.find]} WHERE {_where_clause(statement, query)}{_has_release_clause(query)} LIMIT 1"
+    )
     return bool(await database.scan(text, *statement.values))
 
 
 async def products(database: Database, query: Filter) -> list[ProductMatch]:
     """The first products that match the conditions, whatever the filter searches for."""
     query = replace(query, find="products")
-    rows = await _walked(database, query) if _is_walked(database, query) else None
+    rows = await _first_matches_by_title(database, query) if _is_read_in_title_order(database, query) else None
     return [ProductMatch(*row) for row in (await _rows(database, query) if rows is None else rows)]
 
 
@@ -184,25 +186,25 @@ async def counts(database: Database, query: Filter, slot_name: By) -> Counter[st
             value: with_slots(query, **{slot_name: replace(condition, all=(*condition.all, value))})
             for value in KNOWN[slot_name]
         }
-        return Counter({item: await total(database, filter) for item, filter in query_by_value.items()})
+        return Counter({value: await total(database, filter) for value, filter in query_by_value.items()})
     statement, column = SqlBuilder(), _COLUMNS[slot_name]
     count_expression = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
-    text = f"SELECT {column}, {count_expression} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"
+    text = f"SELECT {column}, {count_expression} FROM {_FROM[query.find]} WHERE {_where_clause(statement, query)}"
     text = f"{text} GROUP BY {column} ORDER BY 2 DESC, 1 LIMIT {MAX_TAG_SETS if slot_name == 'tag' else 50}"
-    clauses: Counter[str] = Counter()
+    count_by_value: Counter[str] = Counter()
     for value, count in await database.scan(text, *statement.values):
-        clauses.update(dict.fromkeys(str(value).split() if slot_name == "tag" else [str(value)], int(count)))
-    return await _by_name(database, clauses) if slot_name == "org" else clauses
+        count_by_value.update(dict.fromkeys(str(value).split() if slot_name == "tag" else [str(value)], int(count)))
+    return await _counts_by_name(database, count_by_value) if slot_name == "org" else count_by_value
 
 
-async def _by_name(database: Database, clauses: Counter[str]) -> Counter[str]:
+async def _counts_by_name(database: Database, count_by_slug: Counter[str]) -> Counter[str]:
     """The counts of organisations by name."""
     statement = SqlBuilder()
-    text = f"SELECT o.slug, o.name FROM organisation o WHERE o.slug IN ({statement.list(list(clauses))})"
-    rows = await database.scan(text, *statement.values) if clauses else []
+    text = f"SELECT o.slug, o.name FROM organisation o WHERE o.slug IN ({statement.add_all(list(count_by_slug))})"
+    rows = await database.scan(text, *statement.values) if count_by_slug else []
     names = {str(slug): str(name) for slug, name in rows}
     count_by_name: Counter[str] = Counter()
-    for slug, count in clauses.items():
+    for slug, count in count_by_slug.items():
         count_by_name[names.get(slug, slug)] += count
     return count_by_name
 
@@ -210,9 +212,9 @@ async def _by_name(database: Database, clauses: Counter[str]) -> Counter[str]:
 async def facts(database: Database, slugs: Sequence[str]) -> list[Facts]:
     """The public products with these slugs, in their order."""
     statement = SqlBuilder()
-    rows = await database.fetch(DETAILS.format(slugs=statement.list(slugs)), *statement.values) if slugs else []
-    facts_found = [Facts(msgspec.json.decode(detail, type=ProductDetail), publisher) for detail, publisher in rows]
-    by_slug = {facts.slug: facts for facts in facts_found}
+    rows = await database.fetch(DETAILS.format(slugs=statement.add_all(slugs)), *statement.values) if slugs else []
+    facts_of_rows = [Facts(msgspec.json.decode(detail, type=ProductDetail), publisher) for detail, publisher in rows]
+    by_slug = {facts.slug: facts for facts in facts_of_rows}
     return [by_slug[slug] for slug in slugs if slug in by_slug]
 
 
@@ -221,7 +223,7 @@ async def files(database: Database, slug: str, version: str) -> list[ArtifactFil
     return [ArtifactFile(*row) for row in await database.fetch(FILES, slug, version)]
 
 
-def _is_walked(database: Database, query: Filter) -> bool:
+def _is_read_in_title_order(database: Database, query: Filter) -> bool:
     """Whether to search the first products by title before reading the complete table.
 
     PostgreSQL assumes that the matching rows are spread evenly over the order of titles, and follows that index to
@@ -233,14 +235,14 @@ def _is_walked(database: Database, query: Filter) -> bool:
     return database.dialect == "postgres" and is_by_title and not is_dated and slots <= _WALKED_SLOTS
 
 
-async def _walked(database: Database, query: Filter) -> list[Row] | None:
+async def _first_matches_by_title(database: Database, query: Filter) -> list[Row] | None:
     """The matching products among the first ones of the catalog or of a tag; None if there may be more."""
     statement, limit = SqlBuilder(), min(query.limit or MAX_ROWS, MAX_ROWS)
     tag = _only_tag(query)
-    facet = statement.value(f"tag:{tag}") if tag else ""
+    facet = statement.add(f"tag:{tag}") if tag else ""
     walk, size = (_WALK_OF_TAG, _SIZE_OF_TAG) if tag else (_WALK, "{size}")
     text = f"SELECT c.slug, c.title, {size} FROM ({walk}) c".format(facet=facet, size=MAX_WALKED)
-    text += f" WHERE {_where(statement, query)} ORDER BY c.place, c.product_id LIMIT {statement.value(limit)}"
+    text += f" WHERE {_where_clause(statement, query)} ORDER BY c.place, c.product_id LIMIT {statement.add(limit)}"
     rows = await database.scan(text, *statement.values)
     is_all = bool(rows) and (len(rows) == limit or rows[0][2] < MAX_WALKED)
     return [(slug, title) for slug, title, _ in rows] if is_all else None
@@ -255,7 +257,7 @@ def _only_tag(query: Filter) -> str:
 
 async def _rows(database: Database, query: Filter) -> list[Row]:
     statement = SqlBuilder()
-    where_clause = _where(statement, query) + _dated_only(query)
+    where_clause = _where_clause(statement, query) + _has_release_clause(query)
     columns, order = "c.slug, c.title", _ORDERS[query.order]
     if query.find == "releases":
         columns += ", r.version, r.channel, r.published_at, r.notes"
@@ -264,158 +266,165 @@ async def _rows(database: Database, query: Filter) -> list[Row]:
     elif query.find == "publishers":
         columns, where_clause = "o.slug, o.name, count(*) AS products", f"{where_clause} GROUP BY o.slug, o.name"
         order = f"{_ORDERS_OF_PUBLISHERS.get(query.order, '')}o.name, o.slug"
-    elif _is_walked(database, query):
+    elif _is_read_in_title_order(database, query):
         order = _SORTED
-    limit = statement.value(min(query.limit or MAX_ROWS, MAX_ROWS))
+    limit = statement.add(min(query.limit or MAX_ROWS, MAX_ROWS))
     text = f"SELECT {columns} FROM {_FROM[query.find]} WHERE {where_clause} ORDER BY {order} LIMIT {limit}"
     return await database.scan(text, *statement.values)
 
 
-def _where(statement: SqlBuilder, query: Filter) -> str:
-    clauses = _of_releases(statement, query) if query.find == "releases" else _of_products(statement, query)
+def _where_clause(statement: SqlBuilder, query: Filter) -> str:
+    clauses = _release_clauses(statement, query) if query.find == "releases" else _product_clauses(statement, query)
     return " AND ".join(clauses) or "1 = 1"
 
 
-def _dated_only(query: Filter) -> str:
+def _has_release_clause(query: Filter) -> str:
     """The condition that a product has a release, if products are ordered by their releases."""
     is_dated = query.find == "products" and query.order in ("newest", "oldest")
     return " AND c.last_at IS NOT NULL" if is_dated else ""
 
 
-def _of_products(statement: SqlBuilder, query: Filter) -> list[str]:
+def _product_clauses(statement: SqlBuilder, query: Filter) -> list[str]:
     is_dated = query.since is not None or query.until is not None
-    clauses = _conditions(
+    clauses = _slot_clauses(
         statement, query, excluded_names=("channel",) if is_dated and query.when in ("any", "none") else ()
     )
     if query.when in ("first", "last"):
         column = f"c.{query.when}_at"
-        clauses += [f"{column} IS NOT NULL", *_range(statement, column, query)]
+        clauses += [f"{column} IS NOT NULL", *_time_clauses(statement, column, query)]
     elif is_dated or query.when == "none":
-        release_conditions = [*_channels(statement, query.channel), *_range(statement, "r.published_at", query)]
-        clauses.append(_has_release(release_conditions, "NOT IN" if query.when == "none" else "IN"))
+        release_conditions = [
+            *_channel_clauses(statement, query.channel),
+            *_time_clauses(statement, "r.published_at", query),
+        ]
+        clauses.append(_release_subquery_clause(release_conditions, "NOT IN" if query.when == "none" else "IN"))
     if query.where.version:
         # DISTINCT makes PostgreSQL search for the versions first: it assumes that they are frequent, but they are
         # rare.
-        clauses.append(_has_release(_joined(statement, _version, query.where.version), "IN", "DISTINCT "))
+        clauses.append(
+            _release_subquery_clause(_value_clauses(statement, _version_clause, query.where.version), "IN", "DISTINCT ")
+        )
     return clauses
 
 
-def _has_release(tests: Sequence[str], sign: str = "IN", distinct: str = "") -> str:
+def _release_subquery_clause(tests: Sequence[str], sign: str = "IN", distinct: str = "") -> str:
     tests = ["r.status = 'published'", *tests]
     return f"c.product_id {sign} (SELECT {distinct}r.product_id FROM release r WHERE {' AND '.join(tests)})"
 
 
-def _of_releases(statement: SqlBuilder, query: Filter) -> list[str]:
+def _release_clauses(statement: SqlBuilder, query: Filter) -> list[str]:
     is_of_product = bool(query.where.product.any)
     clauses = ["r.status = 'published'"]
-    clauses += _conditions(statement, query, excluded_names=("channel", "text") if is_of_product else ("channel",))
-    clauses += _joined(statement, _notes, query.where.text) if is_of_product else []
-    clauses += _channels(statement, query.channel) + _range(statement, "r.published_at", query)
-    return clauses + _joined(statement, _version, query.where.version)
+    clauses += _slot_clauses(statement, query, excluded_names=("channel", "text") if is_of_product else ("channel",))
+    clauses += _value_clauses(statement, _notes_clause, query.where.text) if is_of_product else []
+    clauses += _channel_clauses(statement, query.channel) + _time_clauses(statement, "r.published_at", query)
+    return clauses + _value_clauses(statement, _version_clause, query.where.version)
 
 
-def _range(statement: SqlBuilder, column: str, query: Filter) -> list[str]:
+def _time_clauses(statement: SqlBuilder, column: str, query: Filter) -> list[str]:
     time_limits = ((">=", query.since), ("<", query.until))
-    return [f"{column} {sign} {statement.value(moment(end))}" for sign, end in time_limits if end is not None]
+    return [f"{column} {sign} {statement.add(moment(end))}" for sign, end in time_limits if end is not None]
 
 
-def _channels(statement: SqlBuilder, condition: Values) -> list[str]:
+def _channel_clauses(statement: SqlBuilder, condition: Values) -> list[str]:
     channels = (*condition.any, *condition.all)
-    clauses = [f"r.channel IN ({statement.list(channels)})"] if channels else []
-    return clauses + ([f"r.channel NOT IN ({statement.list(condition.none)})"] if condition.none else [])
+    clauses = [f"r.channel IN ({statement.add_all(channels)})"] if channels else []
+    return clauses + ([f"r.channel NOT IN ({statement.add_all(condition.none)})"] if condition.none else [])
 
 
-def _version(statement: SqlBuilder, text: str) -> str:
+def _version_clause(statement: SqlBuilder, text: str) -> str:
     """A condition on releases: `>1.0` compares by the order of versions; other versions are equal with a leading `v`
     or a trailing `.0`."""
     comparison = _COMPARISON.fullmatch(text)
     if comparison:
-        return f"(r.sort_key {comparison[1]} {statement.value(sort_key(comparison[2]))})"
+        return f"(r.sort_key {comparison[1]} {statement.add(sort_key(comparison[2]))})"
     plain_version = text.lower().removeprefix("v")
-    return f"(lower(r.version) IN ({statement.list([plain_version, f'v{plain_version}', f'{plain_version}.0'])}))"
+    return f"(lower(r.version) IN ({statement.add_all([plain_version, f'v{plain_version}', f'{plain_version}.0'])}))"
 
 
-def _conditions(statement: SqlBuilder, query: Filter, excluded_names: Sequence[str]) -> list[str]:
+def _slot_clauses(statement: SqlBuilder, query: Filter, excluded_names: Sequence[str]) -> list[str]:
     clauses: list[str] = []
     for name, condition in conditions(query):
         if name in excluded_names or name == "version":
             continue
         clauses += (
-            _of_bits(statement, name, condition) if name in _BITS else _joined(statement, _TESTS[name], condition)
+            _bit_clauses(statement, name, condition)
+            if name in _BITS
+            else _value_clauses(statement, _TESTS[name], condition)
         )
     return clauses
 
 
-def _of_bits(statement: SqlBuilder, slot: str, condition: Values) -> list[str]:
+def _bit_clauses(statement: SqlBuilder, slot: str, condition: Values) -> list[str]:
     # Do not use `=`. PostgreSQL assumes that an expression rarely equals a value, and reads and sorts the whole table.
     clauses: list[str] = []
     for values, test in ((condition.any, "> 0"), (condition.none, "< 1")):
         if values:
-            clauses.append(f"(c.{slot}s & {statement.value(bit_mask(_BITS[slot], [*values]))}) {test}")
+            clauses.append(f"(c.{slot}s & {statement.add(bit_mask(_BITS[slot], [*values]))}) {test}")
     if condition.all:
         selected_bits = bit_mask(_BITS[slot], [*condition.all])
-        clauses.append(f"(c.{slot}s & {statement.value(selected_bits)}) >= {statement.value(selected_bits)}")
+        clauses.append(f"(c.{slot}s & {statement.add(selected_bits)}) >= {statement.add(selected_bits)}")
     return clauses
 
 
-def _joined(statement: SqlBuilder, test: Callable[[SqlBuilder, str], str], condition: Values) -> list[str]:
+def _value_clauses(statement: SqlBuilder, test: Callable[[SqlBuilder, str], str], condition: Values) -> list[str]:
     clauses = [test(statement, value) for value in condition.all]
     if condition.any:
         clauses.append(f"({' OR '.join(test(statement, value) for value in condition.any)})")
     return clauses + [f"NOT {test(statement, value)}" for value in condition.none]
 
 
-def _tag(statement: SqlBuilder, value: str) -> str:
+def _tag_clause(statement: SqlBuilder, value: str) -> str:
     # A value with other characters matches no tag. Reject it, because `%` and `_` are wildcards of LIKE.
     plain_tag = value.lower().replace(" ", "-")
-    return f"c.tags LIKE {statement.value(f'% {plain_tag} %')}" if _TAG.fullmatch(plain_tag) else "1 = 0"
+    return f"c.tags LIKE {statement.add(f'% {plain_tag} %')}" if _TAG.fullmatch(plain_tag) else "1 = 0"
 
 
-def _org(statement: SqlBuilder, value: str) -> str:
-    org_condition = f"o.slug = {statement.value(value)} OR {ORG_KEY} = {statement.value(lookup_key(value))}"
+def _org_clause(statement: SqlBuilder, value: str) -> str:
+    org_condition = f"o.slug = {statement.add(value)} OR {ORG_KEY} = {statement.add(lookup_key(value))}"
     return f"(c.org_slug IN (SELECT o.slug FROM organisation o WHERE {org_condition}))"
 
 
-def _license(statement: SqlBuilder, value: str) -> str:
+def _license_clause(statement: SqlBuilder, value: str) -> str:
     if value == NO_LICENSE:
         return "(c.license IS NULL)"
     if value == OPEN:
         return "(c.license_key NOT IN ('-', 'proprietary'))"
-    return f"(c.license_key = {statement.value(lookup_key(value))})"
+    return f"(c.license_key = {statement.add(lookup_key(value))})"
 
 
-def _notes(statement: SqlBuilder, value: str) -> str:
+def _notes_clause(statement: SqlBuilder, value: str) -> str:
     # Words do not contain the two wildcards of LIKE.
-    note_conditions = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
+    note_conditions = [f"lower(coalesce(r.notes, '')) LIKE {statement.add(f'%{word}%')}" for word in words(value)]
     return f"({' AND '.join(note_conditions) or '1 = 0'})"
 
 
 _TESTS: dict[str, Callable[[SqlBuilder, str], str]] = {
-    "kind": lambda statement, value: f"c.kind = {statement.value(value)}",
+    "kind": lambda statement, value: f"c.kind = {statement.add(value)}",
     "access": lambda _, value: f"c.is_free = {int(value == 'free')}",
-    "tag": _tag,
-    "org": _org,
-    "license": _license,
-    "product": lambda it, value: f"(c.slug = {it.value(value)} OR c.name_key = {it.value(lookup_key(value))})",
-    "title": lambda statement, value: _terms(statement, [[word] for word in words(value)], WEIGHT_OF_TITLE),
-    "text": lambda statement, value: _terms(statement, [forms(word) for word in words(value)], 0),
+    "tag": _tag_clause,
+    "org": _org_clause,
+    "license": _license_clause,
+    "product": lambda it, value: f"(c.slug = {it.add(value)} OR c.name_key = {it.add(lookup_key(value))})",
+    "title": lambda statement, value: _terms_clause(statement, [[word] for word in words(value)], WEIGHT_OF_TITLE),
+    "text": lambda statement, value: _terms_clause(statement, [forms(word) for word in words(value)], 0),
 }
 
 
 def forms(word: str) -> list[str]:
     """A word in its singular and plural forms."""
-    clauses = [word, f"{word}s"]
+    forms_of_word = [word, f"{word}s"]
     if word.endswith("s") and len(word) > 3:
-        clauses.append(word[:-1])
+        forms_of_word.append(word[:-1])
     if word.endswith("ies") and len(word) > 4:
-        clauses.append(f"{word[:-3]}y")
+        forms_of_word.append(f"{word[:-3]}y")
     if word.endswith("y"):
-        clauses.append(f"{word[:-1]}ies")
+        forms_of_word.append(f"{word[:-1]}ies")
     if word.endswith(("ches", "shes", "sses", "xes")):
-        clauses.append(word[:-2])
-    return clauses
+        forms_of_word.append(word[:-2])
+    return forms_of_word
 
 
-def _terms(statement: SqlBuilder, condition: Sequence[list[str]], weight: int) -> str:
-    clauses = [_HAS_TERM.format(terms=statement.list(terms), weight=weight) for terms in condition]
+def _terms_clause(statement: SqlBuilder, condition: Sequence[list[str]], weight: int) -> str:
+    clauses = [_HAS_TERM.format(terms=statement.add_all(terms), weight=weight) for terms in condition]
     return f"({' AND '.join(clauses) or '1 = 0'})"

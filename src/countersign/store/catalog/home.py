@@ -81,9 +81,9 @@ class HomeCache:
             if rows:
                 query = "&".join([*(facet.replace(":", "=") for facet in facets), f"sort={sort}"])
                 downloads = b',"downloads_7d":' + encode([row.score for row in rows]) if sort == BY_DOWNLOADS else b""
-                members = (encode(name), encode(title_key), encode(query), _joined(rows), downloads)
+                members = (encode(name), encode(title_key), encode(query), _join_products(rows), downloads)
                 shelves.append(b'{"id":%b,"title_key":%b,"query":%b,"items":[%b]%b}' % members)
-        return b'{"hero":[%b],"shelves":[%b]}' % (_joined(await self._hero()), b",".join(shelves))
+        return b'{"hero":[%b],"shelves":[%b]}' % (_join_products(await self._hero()), b",".join(shelves))
 
     async def _hero(self) -> list[Card]:
         """The most downloaded products, those with a cover of their own first."""
@@ -92,11 +92,11 @@ class HomeCache:
         return candidates[:MAX_HERO]
 
     async def _rows(self, facets: tuple[str, ...], sort: str, limit: int) -> list[Card]:
-        rows = await products.page(self._database, PageQuery(facets, (), sort, (), limit))
+        rows = await products.read_page(self._database, PageQuery(facets, (), sort, (), limit))
         return [Card(*row) for row in rows]
 
 
-def _joined(rows: Sequence[Card]) -> bytes:
+def _join_products(rows: Sequence[Card]) -> bytes:
     """The encoded products, separated by commas."""
     return b",".join([row.card for row in rows])
 

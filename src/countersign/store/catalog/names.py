@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from countersign.kernel.database.port import Database
 from countersign.store.catalog.projection import ORG_KEY, WEIGHT_OF_TITLE, lookup_key
-from countersign.store.catalog.search import MIN_CORRECTED_LENGTH, SqlBuilder, deletion_variants, distance, words
+from countersign.store.catalog.search import MIN_CORRECTED_LENGTH, SqlBuilder, deletion_variants, edit_distance, words
 
 MAX_SPELLINGS = 6
 MAX_COUNTED = 100
@@ -145,16 +145,16 @@ async def exact(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
         results += _named("org", slug, spans_by_form, lookup_key(name), slug)
     for license_key, name in {*await _rows(database, _LICENSES, list(spans_by_form), separator=_ROW_SEPARATOR)}:
         results += _named("license", name, spans_by_form, license_key) if name else []
-    return _by_span([*results, *await _families(database, runs), *await _tags(database, spans_by_form)])
+    return _merge_by_span([*results, *await _license_families(database, runs), *await _tags(database, spans_by_form)])
 
 
-async def _families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
+async def _license_families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
     """Licence families: a name without a version ("GPL") or with other words ("Apache License 2.0") matches as a
     prefix."""
     results: list[Name] = []
     licenses: dict[str, str] = {}
     for span in runs:
-        begin = _family(span.text)
+        begin = _license_prefix(span.text)
         if not begin:
             continue
         if begin not in licenses and len(licenses) < MAX_FAMILIES:
@@ -164,7 +164,7 @@ async def _families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
     return results
 
 
-def _family(text: str) -> str:
+def _license_prefix(text: str) -> str:
     """The prefix of the licence keys that the text names; empty if it names none."""
     family, *other_words = words(text) or [""]
     significant = [word for word in other_words if word not in _LICENSE_WORDS]
@@ -177,7 +177,7 @@ def _named(slot: str, value: str, spans_by_form: dict[str, list[WordSpan]], *for
     return [Name(slot, value, span.start, span.end) for span in spans]
 
 
-def _by_span(results: list[Name]) -> list[Name]:
+def _merge_by_span(results: list[Name]) -> list[Name]:
     """One name for each range and slot; the slugs of further products with the same title go into `others`."""
     unique: dict[tuple[str, int, int], Name] = {}
     for match in results:
@@ -219,7 +219,7 @@ async def products_like(
     spelt = {word: known_spellings[word] for word in _significant_words(text)}
     likest = _closest(text, await _with_words(database, text, spelt))
     is_word = is_known and " " not in text
-    return likest if likest or len(text) < 4 or is_word else await _longer(database, lookup_key(text))
+    return likest if likest or len(text) < 4 or is_word else await _products_beginning_with(database, lookup_key(text))
 
 
 async def _with_words(database: Database, text: str, spelt: Spellings) -> list[tuple[str, str]]:
@@ -242,7 +242,7 @@ def _title_keys(text: str, spelt: Spellings) -> list[str]:
     return list(dict.fromkeys(lookup_key(" ".join(title)) for title in islice(titles, MAX_TITLE_KEYS)))
 
 
-async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
+async def _products_beginning_with(database: Database, begin: str) -> list[tuple[str, str]]:
     """Products whose titles start with the text; if the text is the main title of exactly one product, only that
     product."""
     rows = await database.fetch(_BEGINNING, begin, begin + _LAST_LETTER)
@@ -299,8 +299,8 @@ def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
     if len(word) < MIN_CORRECTED_LENGTH:
         return {word: MAX_COUNTED}
     limit = 0 if word.isdigit() else 1 + (len(word) > 7)
-    public_terms = [term for term, count in counts.items() if count]
-    distance_by_term = {term: edits for term in public_terms if (edits := distance(word, term, limit)) is not None}
+    known_terms = [term for term, count in counts.items() if count]
+    distance_by_term = {term: edits for term in known_terms if (edits := edit_distance(word, term, limit)) is not None}
     return {
         term: counts[term]
         for term in sorted(distance_by_term, key=lambda term: (distance_by_term[term], term))[:MAX_SPELLINGS]
@@ -309,13 +309,13 @@ def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
 
 def _closest(text: str, named_entries: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """The rows with names that equal the text, apart from typing errors and small words; numbers must be equal."""
-    requested_text, numbers = _plain(text)
+    requested_text, numbers = _words_and_numbers(text)
     edits_by_row: dict[tuple[str, str], int] = {}
     for named_entry in named_entries:
-        name, other_numbers = _plain(named_entry[1])
+        name, other_numbers = _words_and_numbers(named_entry[1])
         size = max(len(requested_text), len(name))
         edits = (
-            distance(requested_text, name, 2 if size >= LONG_NAME else int(size > 4))
+            edit_distance(requested_text, name, 2 if size >= LONG_NAME else int(size > 4))
             if numbers == other_numbers
             else None
         )
@@ -324,9 +324,9 @@ def _closest(text: str, named_entries: Iterable[tuple[str, str]]) -> list[tuple[
     return sorted(edits_by_row, key=lambda edit: (edits_by_row[edit], edit))[:3]
 
 
-def _plain(text: str) -> tuple[str, list[str]]:
-    results = words(text)
-    return "".join(word for word in results if word not in _SMALL), [word for word in results if word.isdigit()]
+def _words_and_numbers(text: str) -> tuple[str, list[str]]:
+    plain_words = words(text)
+    return "".join(word for word in plain_words if word not in _SMALL), [word for word in plain_words if word.isdigit()]
 
 
 async def _rows(database: Database, text: str, keys: Sequence[str], separator: str = ", ") -> list[Any]:
@@ -338,6 +338,6 @@ async def _rows(database: Database, text: str, keys: Sequence[str], separator: s
     while row_limit < len(keys):
         row_limit *= 4
     statement = SqlBuilder()
-    values = statement.list([*keys, *([keys[-1]] * (row_limit - len(keys)))]).replace(", ", separator)
+    values = statement.add_all([*keys, *([keys[-1]] * (row_limit - len(keys)))]).replace(", ", separator)
     sql = text.format(keys=values if separator == ", " else f"({values})")
     return [tuple(row) for row in await database.scan(sql, *statement.values)]

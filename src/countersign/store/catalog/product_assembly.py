@@ -104,20 +104,20 @@ class ProductRecord(NamedTuple):
 
 async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[ProductRecord]:
     """The products with these ids, in no particular order."""
-    rows = await _fetch(reader, PRODUCTS, product_ids)
+    rows = await _fetch_of_ids(reader, PRODUCTS, product_ids)
     newest_releases: dict[str, list[NewestRelease]] = {}
-    for product_id, *members in await _fetch(reader, NEWEST_OF_CHANNELS, product_ids):
+    for product_id, *members in await _fetch_of_ids(reader, NEWEST_OF_CHANNELS, product_ids):
         newest_releases.setdefault(product_id, []).append(NewestRelease(*members))
     media: dict[str, list[Media]] = {}
     covers: dict[str, OwnCover] = {}
-    for product_id, *members, color in await _fetch(reader, MEDIA, product_ids):
+    for product_id, *members, color in await _fetch_of_ids(reader, MEDIA, product_ids):
         media_item = media_of(*members)
         media.setdefault(product_id, []).append(media_item)
         if media_item.kind == "cover":
             covers[product_id] = OwnCover(media_item, color, [])
     await _add_sizes(reader, covers)
-    latest_by_product = {product_id: latest_of(newest_found) for product_id, newest_found in newest_releases.items()}
-    sizes = await _sizes(reader, [release.id for release in latest_by_product.values()])
+    latest_by_product = {product_id: latest_of(channels) for product_id, channels in newest_releases.items()}
+    sizes = await _size_by_platform(reader, [release.id for release in latest_by_product.values()])
     return [
         _record(
             _ProductRow(*row),
@@ -178,7 +178,7 @@ def media_of(
     return Media(id=media_id, kind=kind, url=url, alt=alt, width=width, height=height, duration=duration)
 
 
-async def _fetch(reader: Reader, statement: str, ids: Sequence[str]) -> list[Row]:
+async def _fetch_of_ids(reader: Reader, statement: str, ids: Sequence[str]) -> list[Row]:
     """The rows of some ids."""
     if not ids:
         return []
@@ -188,14 +188,14 @@ async def _fetch(reader: Reader, statement: str, ids: Sequence[str]) -> list[Row
 
 async def _add_sizes(reader: Reader, covers: Mapping[str, OwnCover]) -> None:
     by_media = {cover.media.id: cover for cover in covers.values()}
-    for media_id, sha256, width, media_type in await _fetch(reader, COVER_SIZES, [*by_media]):
+    for media_id, sha256, width, media_type in await _fetch_of_ids(reader, COVER_SIZES, [*by_media]):
         by_media[media_id].sizes.append(CoverImage(f"{PREFIX}/media/{sha256}", width, media_type))
 
 
-async def _sizes(reader: Reader, release_ids: Sequence[str]) -> dict[str, dict[Platform, int]]:
+async def _size_by_platform(reader: Reader, release_ids: Sequence[str]) -> dict[str, dict[Platform, int]]:
     """The size of each release's first file of each platform."""
     sizes: dict[str, dict[Platform, int]] = {}
-    for release_id, platform, size in await _fetch(reader, SIZES, release_ids):
+    for release_id, platform, size in await _fetch_of_ids(reader, SIZES, release_ids):
         sizes.setdefault(release_id, {}).setdefault(platform, size)
     return sizes
 

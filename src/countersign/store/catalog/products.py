@@ -90,17 +90,17 @@ class Card(NamedTuple):
     etag: str
 
 
-async def page(database: Database, query: search.PageQuery) -> list[Row]:
+async def read_page(database: Database, query: search.PageQuery) -> list[Row]:
     """One page of products, in order; each row has the members of a `Card`."""
-    first_page = search.page_of_titles(query) or await _page_of_common_word(database, query)
+    first_page = search.title_match_statement(query) or await _page_of_common_word(database, query)
     if first_page is not None:
         rows = await database.scan(first_page[0], *first_page[1])
         if len(rows) == query.limit:
             return rows
     rare_facet = query.possibly_rare_facet
-    if rare_facet is not None and await _is_common(database, search.is_common_facet(rare_facet)):
+    if rare_facet is not None and await _is_common(database, search.common_facet_statement(rare_facet)):
         rare_facet = None
-    text, values = search.page(query, rare_facet)
+    text, values = search.page_statement(query, rare_facet)
     return await (database.fetch(text, *values) if query.is_bounded else database.scan(text, *values))
 
 
@@ -108,7 +108,11 @@ async def _page_of_common_word(database: Database, query: search.PageQuery) -> t
     word = query.only_word
     if word is None or query.sort != "title" or query.orgs:
         return None
-    return search.page_of_common_word(query, word) if await _is_common(database, search.is_common_word(word)) else None
+    return (
+        search.common_word_page_statement(query, word)
+        if await _is_common(database, search.common_word_statement(word))
+        else None
+    )
 
 
 async def _is_common(database: Database, statement: tuple[str, list[Value]]) -> bool:
@@ -116,7 +120,7 @@ async def _is_common(database: Database, statement: tuple[str, list[Value]]) -> 
     return bool(await database.fetch(text, *values))
 
 
-async def entry(reader: Reader, id_or_slug: str, *, is_id: bool) -> CatalogEntry | None:
+async def find_entry(reader: Reader, id_or_slug: str, *, is_id: bool) -> CatalogEntry | None:
     """The product with this id or slug, regardless of visibility."""
     row = await reader.fetch_one(DETAIL_BY_ID if is_id else DETAIL_BY_SLUG, id_or_slug)
     return None if row is None else CatalogEntry(*row)
@@ -142,18 +146,18 @@ class ReleaseRow(NamedTuple):
     id: str
 
 
-SEES_PUBLISHED, SEES_YANKED = 0, 1
+PUBLISHED_ONLY, WITH_YANKED = 0, 1
 
 
 async def releases(
-    database: Database, product_id: str, channel: str, sees: int, after_key: tuple[int, str, str], limit: int
+    database: Database, product_id: str, channel: str, visibility: int, after_key: tuple[int, str, str], limit: int
 ) -> list[ReleaseRow]:
-    """A product's releases, newest first, with their artifacts. `sees` selects the rows that the caller may see:
+    """A product's releases, newest first, with their artifacts. `visibility` selects the rows that the caller may see:
     published releases only, or yanked ones as well. A row is the same for every caller."""
-    rows = await database.fetch(RELEASES, product_id, channel, sees, *after_key, limit)
+    rows = await database.fetch(RELEASES, product_id, channel, visibility, *after_key, limit)
     files = await _artifacts(database, product_id, ready_only=True)
     updates = await _update_sizes(database, [row[0] for row in rows])
-    return [_position(row, files, updates) for row in rows]
+    return [_release_row(row, files, updates) for row in rows]
 
 
 async def drafts(
@@ -203,7 +207,7 @@ async def _update_sizes(database: Database, release_ids: Sequence[str]) -> dict[
     return {release_id: list(by_platform.values()) for release_id, by_platform in sizes.items()}
 
 
-def _position(
+def _release_row(
     row: tuple[str, str, ChannelName, int, str, str, str, str, int],
     files: dict[str, list[Artifact]],
     updates: dict[str, list[UpdateSize]],
@@ -238,7 +242,7 @@ async def visible_entry(reader: Reader, caller: Caller, id_or_slug: str) -> Cata
     Raises:
         ProductNotFound: no such product, or the product is a draft of another organisation; the response is the same.
     """
-    product = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    product = await find_entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
     if product is None or not await _may_see(reader, caller, product):
         raise ProductNotFound("no product has this id or slug")
     return product

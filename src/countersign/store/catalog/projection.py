@@ -148,12 +148,12 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
     await transaction.run(PUT_ENTRY, *_entry(record))
     await put_public(transaction, detail)
     if reindex:
-        await _index(transaction, record)
+        await _write_index(transaction, record)
     await transaction.run(CLEAR_CHANNELS, product_id)
     await transaction.run(DATE_FACETS, product_id, record.published_at)
     await _put_facets(transaction, record, [f"channel:{channel.channel}" for channel in detail.channels])
     version = await versions.bump(transaction, "catalog")
-    await catalog_index.put(transaction, detail, version, record.published_at, record.updated_at)
+    await catalog_index.put_row(transaction, detail, version, record.published_at, record.updated_at)
 
 
 def _entry(record: ProductRecord) -> tuple[Value, ...]:
@@ -188,14 +188,14 @@ async def _reencode(transaction: Transaction, product_ids: Sequence[str]) -> Non
     await transaction.run_many(PUT_ENTRY, [_entry(record) for record in records])
 
 
-async def _index(transaction: Transaction, record: ProductRecord) -> None:
+async def _write_index(transaction: Transaction, record: ProductRecord) -> None:
     detail = record.detail
     facets = [f"kind:{detail.kind}", f"org:{detail.org}", f"access:{detail.access}"]
     facets += [f"platform:{platform}" for platform in detail.platforms]
     facets += [f"tag:{tag}" for tag in detail.tags]
     await transaction.run(CLEAR_FACETS, detail.id)
     await _put_facets(transaction, record, facets)
-    weight_by_word = weights(detail.title, detail.tags, f"{record.own_summary or ''} {detail.description or ''}")
+    weight_by_word = word_weights(detail.title, detail.tags, f"{record.own_summary or ''} {detail.description or ''}")
     await transaction.run(CLEAR_TERMS, detail.id)
     await transaction.run_many(
         PUT_TERM,
@@ -215,7 +215,7 @@ async def _put_facets(transaction: Transaction, record: ProductRecord, facets: I
     await transaction.run_many(PUT_FACET, rows)
 
 
-def weights(title: str, tags: Iterable[str], description: str) -> dict[str, int]:
+def word_weights(title: str, tags: Iterable[str], description: str) -> dict[str, int]:
     """Map each search word of a product to its weight. A word has the weight of the most important text that contains
     it: the title, then the tags, then the description."""
     weight_by_word: dict[str, int] = {}

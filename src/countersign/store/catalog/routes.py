@@ -51,31 +51,32 @@ def atom_feed(encoded: bytes, newest: Sequence[ReleaseRow], root_url: str, base_
     product = _detail.decode(encoded)
     page = f"{root_url}/products/{product.slug}"
     updated_at = clock.rfc3339(clock.Instant(newest[0].at)) if newest else product.created_at
-    entries = "".join(_entry(product, release, page) for release in newest)
+    entries = "".join(_entry_xml(product, release, page) for release in newest)
     text = (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'
-        f"<id>urn:uuid:{product.id}</id><title>{_text(product.title)}</title><updated>{updated_at}</updated>"
-        f"<author><name>{_text(product.org)}</name></author>"
-        f'<link rel="alternate" type="text/html" href="{_text(page)}"/>'
-        f'<link rel="self" type="{ATOM}" href="{_text(f"{base_url}/products/{product.slug}/feed")}"/>{entries}</feed>\n'
+        f"<id>urn:uuid:{product.id}</id><title>{_xml_text(product.title)}</title><updated>{updated_at}</updated>"
+        f"<author><name>{_xml_text(product.org)}</name></author>"
+        f'<link rel="alternate" type="text/html" href="{_xml_text(page)}"/>'
+        f'<link rel="self" type="{ATOM}" href="{_xml_text(f"{base_url}/products/{product.slug}/feed")}"/>'
+        f"{entries}</feed>\n"
     )
     return text.encode()
 
 
-def _entry(product: ProductDetail, at: ReleaseRow, page: str) -> str:
+def _entry_xml(product: ProductDetail, at: ReleaseRow, page: str) -> str:
     release = at.release
     moment = clock.rfc3339(clock.Instant(at.at))
     return (
         f"<entry><id>urn:uuid:{at.id}</id>"
-        f"<title>{_text(f'{product.title} {release.version}')}</title>"
+        f"<title>{_xml_text(f'{product.title} {release.version}')}</title>"
         f"<published>{moment}</published><updated>{moment}</updated>"
         f'<category term="{release.channel}"/>'
-        f'<link rel="alternate" type="text/html" href="{_text(f"{page}?channel={release.channel}")}"/>'
-        f'<content type="text">{_text(release.notes or "")}</content></entry>'
+        f'<link rel="alternate" type="text/html" href="{_xml_text(f"{page}?channel={release.channel}")}"/>'
+        f'<content type="text">{_xml_text(release.notes or "")}</content></entry>'
     )
 
 
-def _text(value: str) -> str:
+def _xml_text(value: str) -> str:
     """User text escaped for XML, without characters that XML does not allow."""
     return escape(_NOT_OF_XML.sub("", value))
 
@@ -103,11 +104,11 @@ async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
     """List products, a page at a time, filtered and sorted."""
     query = call.query
     page_query = _page_query(call.context, call.caller, query)
-    rows = await products.page(call.context.database, page_query)
+    rows = await products.read_page(call.context.database, page_query)
     next_link = b"null"
     if len(rows) > query.limit:
         rows.pop()
-        position = cursor.Position("products", _filter_values(query), _key(page_query, products.Card(*rows[-1])))
+        position = cursor.Position("products", _filter_values(query), _sort_key(page_query, products.Card(*rows[-1])))
         next_link = b'"%b"' % cursor.write(call.context.cursors, position).encode()
     # The fifth member of a row is the encoded product, the sixth its status.
     items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
@@ -162,14 +163,14 @@ def _continue_query(query: ListQuery, position: cursor.Position) -> ListQuery:
     """The query of a further page, with the filter of the cursor. Parameters may repeat this filter, but not change
     it."""
     # A cursor of an earlier version contains fewer filters.
-    made_for = position.filter + [""] * (len(FILTERS) - len(position.filter))
+    cursor_filter = position.filter + [""] * (len(FILTERS) - len(position.filter))
     values_sent = _filter_values(query)
-    if values_sent == made_for:
+    if values_sent == cursor_filter:
         cursor.require_keys(position, *KEYS[query.sort or "title"])
         return query
     if any(values_sent):
         raise InvalidCursor("made for another filter")
-    values: dict[str, str] = {name: value for name, value in zip(FILTERS, made_for, strict=False) if value}
+    values: dict[str, str] = {name: value for name, value in zip(FILTERS, cursor_filter, strict=False) if value}
     try:
         continued_query = msgspec.convert({**values, "limit": query.limit}, ListQuery)
     except msgspec.ValidationError as error:
@@ -178,7 +179,7 @@ def _continue_query(query: ListQuery, position: cursor.Position) -> ListQuery:
     return continued_query
 
 
-def _key(page_query: search.PageQuery, last: products.Card) -> list[str | int]:
+def _sort_key(page_query: search.PageQuery, last: products.Card) -> list[str | int]:
     if page_query.sort == "-published_at":
         return [last.published_at, last.product_id]
     if page_query.sort in search.RANKED:
@@ -201,12 +202,12 @@ async def list_releases(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     """
     database = call.context.database
     product = await visible_entry(database, call.caller, call.path["id"])
-    channel, sees = call.query.channel or "", await _visible_statuses(call, product)
+    channel, visibility = call.query.channel or "", await _visible_statuses(call, product)
 
     async def read(after: tuple[int, str, str], limit: int) -> list[ReleaseRow]:
-        return await products.releases(database, product.product_id, channel, sees, after, limit)
+        return await products.releases(database, product.product_id, channel, visibility, after, limit)
 
-    return await _release_list(call, product, "releases", read, tagged=f"{channel}-{sees}")
+    return await _release_list(call, product, "releases", read, etag_suffix=f"{channel}-{visibility}")
 
 
 async def list_drafts(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
@@ -220,7 +221,7 @@ async def list_drafts(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
         return await products.drafts(database, product.product_id, channel, after, limit)
 
     # Changes to drafts do not increment the catalog's version, so a streamed list has no entity tag.
-    return await _release_list(call, product, "drafts", read, tagged=None)
+    return await _release_list(call, product, "drafts", read, etag_suffix=None)
 
 
 async def _release_list(
@@ -229,20 +230,21 @@ async def _release_list(
     kind: Kind,
     read: ReadPage,
     *,
-    tagged: str | None,
+    etag_suffix: str | None,
 ) -> Response:
-    """A list of releases or drafts: a page if a limit was sent, otherwise all, with an entity tag from `tagged`."""
-    cursor = _after(call, product, kind)
-    page_query = call.query.limit or RELEASES_AT_ONCE
-    rows = await read(cursor, page_query + 1)
-    if len(rows) <= page_query:
+    """Return a page of releases or drafts if a limit was sent, otherwise all. With an `etag_suffix`, the complete list
+    has an entity tag, which also depends on this suffix."""
+    start = _start_position(call, product, kind)
+    page_size = call.query.limit or RELEASES_AT_ONCE
+    rows = await read(start, page_size + 1)
+    if len(rows) <= page_size:
         return response.json([row.release for row in rows])
     if call.query.limit is None:
         # The array is read again from the start, after its entity tag was computed.
-        etag = None if tagged is None else await _list_etag(call.context, product.product_id, tagged)
+        etag = None if etag_suffix is None else await _list_etag(call.context, product.product_id, etag_suffix)
         return Response(200, _stream_array(read), etag=etag)
-    next_link = _next(call, product, kind, rows[page_query - 1])
-    return response.json([row.release for row in rows[:page_query]], headers=(next_link,))
+    next_link = _next_link(call, product, kind, rows[page_size - 1])
+    return response.json([row.release for row in rows[:page_size]], headers=(next_link,))
 
 
 async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
@@ -250,12 +252,12 @@ async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
     store = call.context
     product = await visible_entry(store.database, call.caller, call.path["id"])
     newest = await products.releases(
-        store.database, product.product_id, "", products.SEES_PUBLISHED, NEWEST_POSSIBLE, MAX_ENTRIES
+        store.database, product.product_id, "", products.PUBLISHED_ONLY, NEWEST_POSSIBLE, MAX_ENTRIES
     )
     return Response(200, atom_feed(product.detail, newest, store.root_url, store.base_url), ATOM)
 
 
-def _after(
+def _start_position(
     call: StoreRequest[ReleasesQuery, Nothing], product: products.CatalogEntry, kind: Kind
 ) -> tuple[int, str, str]:
     """The sort keys after which the page starts."""
@@ -270,7 +272,7 @@ def _after(
     return int(position.after[0]), str(position.after[1]), str(position.after[2])
 
 
-def _next(
+def _next_link(
     call: StoreRequest[ReleasesQuery, Nothing], product: products.CatalogEntry, kind: Kind, last: ReleaseRow
 ) -> tuple[str, str]:
     channel = call.query.channel or ""
@@ -284,30 +286,30 @@ def _next(
 
 async def _visible_statuses(call: StoreRequest[ReleasesQuery, Nothing], product: products.CatalogEntry) -> int:
     if call.caller.is_anonymous:
-        return products.SEES_PUBLISHED
+        return products.PUBLISHED_ONLY
     if is_member(call.caller, product) or await products.owns(
         call.context.database, call.caller.owner, product.product_id
     ):
-        return products.SEES_YANKED
-    return products.SEES_PUBLISHED
+        return products.WITH_YANKED
+    return products.PUBLISHED_ONLY
 
 
-async def _list_etag(store: Store, product_id: str, tagged: str) -> str:
+async def _list_etag(store: Store, product_id: str, suffix: str) -> str:
     """The entity tag of a streamed array: every change of the array increments the catalog's version."""
     version = (await store.versions())[0]
-    return etag_of(f"{version}-{product_id}-{tagged}".encode())
+    return etag_of(f"{version}-{product_id}-{suffix}".encode())
 
 
 async def _stream_array(read: ReadPage) -> AsyncIterator[bytes]:
     """The whole array, page by page, in constant memory."""
     yield b"["
     separator = b""
-    cursor = NEWEST_POSSIBLE
-    while rows := await read(cursor, RELEASES_AT_ONCE):
+    start = NEWEST_POSSIBLE
+    while rows := await read(start, RELEASES_AT_ONCE):
         yield separator + b",".join(encode(row.release) for row in rows)
         separator = b","
         last = rows[-1]
-        cursor = (last.at, last.sort_key, last.id)
+        start = (last.at, last.sort_key, last.id)
     yield b"]"
 
 
@@ -318,33 +320,35 @@ async def show_catalog(call: StoreRequest[CatalogQuery, Nothing]) -> Response:
     if query.cursor is not None:
         after = [str(value) for value in cursor.read(store.cursors, query.cursor, "catalog", str, str).after]
     changed_at = clock.rfc3339(clock.Instant((await store.versions())[0]))
-    lines = NDJSON in (call.headers.get("accept") or "")
-    tag = f'"{changed_at}-{query.limit}-{"/".join(after)}-{"lines" if lines else "document"}"'
+    is_ndjson = NDJSON in (call.headers.get("accept") or "")
+    tag = f'"{changed_at}-{query.limit}-{"/".join(after)}-{"lines" if is_ndjson else "document"}"'
     etag = etag_of(tag.encode())
-    if lines:
+    if is_ndjson:
         return Response(200, _catalog_lines(store, after, query.limit), NDJSON, etag=etag)
     return Response(200, _catalog_document(store, changed_at, after, query.limit), etag=etag)
 
 
-def _item(card: bytes, newest: bytes) -> bytes:
+def _catalog_item(card: bytes, newest: bytes) -> bytes:
     """A catalog item: the card's members, then its releases."""
     return b'%b,"releases":%b}' % (card[:-1], newest)
 
 
-async def _items(store: Store, after: list[str], limit: int | None) -> AsyncIterator[list[tuple[str, str, bytes]]]:
+async def _catalog_items(
+    store: Store, after: list[str], limit: int | None
+) -> AsyncIterator[list[tuple[str, str, bytes]]]:
     """The catalog in batches of title, id and encoded item."""
     items_left = limit
     while items_left is None or items_left > 0:
         rows = await products.catalog_page(store.database, after, min(items_left or CATALOG_AT_ONCE, CATALOG_AT_ONCE))
         if not rows:
             return
-        yield [(title, product_id, _item(card, newest)) for title, product_id, card, newest in rows]
+        yield [(title, product_id, _catalog_item(card, newest)) for title, product_id, card, newest in rows]
         after = [rows[-1][0], rows[-1][1]]
         items_left = None if items_left is None else items_left - len(rows)
 
 
 async def _catalog_lines(store: Store, after: list[str], limit: int | None) -> AsyncIterator[bytes]:
-    async for batch in _items(store, after, limit):
+    async for batch in _catalog_items(store, after, limit):
         yield b"".join(item + b"\n" for _, _, item in batch)
 
 
@@ -353,7 +357,7 @@ async def _catalog_document(store: Store, changed_at: str, after: list[str], lim
     yield encode(head)[:-1] + b',"products":['
     separator = b""
     count, last = 0, after
-    async for batch in _items(store, after, limit):
+    async for batch in _catalog_items(store, after, limit):
         yield separator + b",".join(item for _, _, item in batch)
         separator = b","
         count += len(batch)

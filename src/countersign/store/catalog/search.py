@@ -38,7 +38,7 @@ def prefix_end(word: str) -> str:
     return word + ("\U0010ffff" if len(word) > 1 else " ")
 
 
-def distance(text: str, other_text: str, limit: int) -> int | None:
+def edit_distance(text: str, other_text: str, limit: int) -> int | None:
     """Return the number of inserted, deleted, replaced or transposed letters, or None if it exceeds the limit."""
     if abs(len(text) - len(other_text)) > limit or len({*text} ^ {*other_text}) > 2 * limit:
         return None
@@ -131,17 +131,17 @@ SCORE_OF_TITLE = 32
 
 @dataclass(slots=True)
 class SqlBuilder:
-    """SQL under construction: fixed text, and values by number."""
+    """Collects the values of an SQL statement, and returns their numbered placeholders."""
 
     values: list[Value] = field(default_factory=lambda: list[Value]())
 
-    def value(self, value: Value) -> str:
-        """The placeholder of one more value."""
+    def add(self, value: Value) -> str:
+        """Add a value, and return its placeholder."""
         self.values.append(value)
         return f"${len(self.values)}"
 
-    def list(self, values: Sequence[Value]) -> str:
-        """The placeholders of several values, separated by commas."""
+    def add_all(self, values: Sequence[Value]) -> str:
+        """Add the values, and return their placeholders, separated by commas."""
         first_number = len(self.values) + 1
         self.values.extend(values)
         return ", ".join([f"${number}" for number in range(first_number, len(self.values) + 1)])
@@ -190,16 +190,16 @@ def search_words(question: str) -> list[str]:
     return list(dict.fromkeys(words(question)))[:MAX_SEARCH_WORDS]
 
 
-def page(query: PageQuery, rare_facet: str | None = None) -> tuple[str, list[Value]]:
+def page_statement(query: PageQuery, rare_facet: str | None = None) -> tuple[str, list[Value]]:
     """The statement and its values. Rows are title, product id, published_at, score, card, status, etag. The score is
     the score of the search, or in a ranked order the value of the column. `rare_facet` is a facet of the query that few
     products have: a ranked page then reads all of them."""
     statement = SqlBuilder()
     source, conditions, facets = _source(statement, query, rare_facet)
     if query.words:
-        source += f" JOIN ({_hits(statement, query.words)}) AS hit ON hit.product_id = e.product_id"
-    conditions.append(_visible(statement, query.orgs))
-    conditions += [HAS_FACET.format(facet=statement.value(facet)) for facet in facets]
+        source += f" JOIN ({_hits_statement(statement, query.words)}) AS hit ON hit.product_id = e.product_id"
+    conditions.append(_visibility_condition(statement, query.orgs))
+    conditions += [HAS_FACET.format(facet=statement.add(facet)) for facet in facets]
     is_facet_first = source.startswith("catalog_facet")
     if query.since is not None:
         conditions.append(_since_condition(statement, query.since, query.channel, is_facet_first=is_facet_first))
@@ -211,14 +211,14 @@ def page(query: PageQuery, rare_facet: str | None = None) -> tuple[str, list[Val
         FROM {source}
         WHERE {" AND ".join(conditions)}
         ORDER BY {order}
-        LIMIT {statement.value(query.limit)}
+        LIMIT {statement.add(query.limit)}
     """
     return text, statement.values
 
 
-def page_of_titles(query: PageQuery) -> tuple[str, list[Value]] | None:
+def title_match_statement(query: PageQuery) -> tuple[str, list[Value]] | None:
     """The statement for the products of a page that have the searched word in their titles, with its values. Its rows
-    have the columns of `page`.
+    have the columns of `page_statement`.
 
     No other product has a higher score. So if these products fill the page, the other matches need not be read. Return
     None if the page has other conditions or another order, or continues after the products with the word in the title.
@@ -227,9 +227,9 @@ def page_of_titles(query: PageQuery) -> tuple[str, list[Value]] | None:
     if word is None or query.sort != "relevance" or (query.after and query.after[0] != -SCORE_OF_TITLE):
         return None
     statement = SqlBuilder()
-    word_condition = f"term = {statement.value(word)} AND weight >= 8"
+    word_condition = f"term = {statement.add(word)} AND weight >= 8"
     if query.after:
-        word_condition += f" AND (title, product_id) > ({statement.list(query.after[1:])})"
+        word_condition += f" AND (title, product_id) > ({statement.add_all(query.after[1:])})"
     text = f"""
         SELECT e.title, e.product_id, e.published_at, {SCORE_OF_TITLE} AS score, e.card, e.status, e.etag
         FROM (
@@ -240,34 +240,34 @@ def page_of_titles(query: PageQuery) -> tuple[str, list[Value]] | None:
             LIMIT {MAX_TESTED}
         ) AS t
         CROSS JOIN catalog_entry e
-        WHERE e.product_id = t.product_id AND {_visible(statement, query.orgs)}
+        WHERE e.product_id = t.product_id AND {_visibility_condition(statement, query.orgs)}
         ORDER BY t.title, t.product_id
-        LIMIT {statement.value(query.limit)}
+        LIMIT {statement.add(query.limit)}
     """
     return text, statement.values
 
 
-def is_common_word(word: str) -> tuple[str, list[Value]]:
+def common_word_statement(word: str) -> tuple[str, list[Value]]:
     """The statement that returns a row if many products have the word, and its values."""
     text = "SELECT 1 FROM catalog_term WHERE term >= $1 AND term < $2 LIMIT 1 OFFSET $3"
     return text, [word, prefix_end(word), MIN_COMMON]
 
 
-def is_common_facet(facet: str) -> tuple[str, list[Value]]:
+def common_facet_statement(facet: str) -> tuple[str, list[Value]]:
     """The statement that returns a row if many products have the facet, and its values."""
     return "SELECT 1 FROM catalog_facet WHERE facet = $1 LIMIT 1 OFFSET $2", [facet, MIN_COMMON]
 
 
-def page_of_common_word(query: PageQuery, word: str) -> tuple[str, list[Value]]:
+def common_word_page_statement(query: PageQuery, word: str) -> tuple[str, list[Value]]:
     """The statement of a page in the order of titles that tests the next `MAX_TESTED` public products for its only
-    search word, and its values. Its rows are the first of `page`, with the score 0. It fills the page if many products
-    have the word."""
+    search word, and its values. Its rows are the first rows of `page_statement`, with the score 0. It fills the page if
+    many products have the word."""
     statement = SqlBuilder()
-    position = f" AND (title, product_id) > ({statement.list(query.after)})" if query.after else ""
+    position = f" AND (title, product_id) > ({statement.add_all(query.after)})" if query.after else ""
     matches = HAS_WORD.format(
-        word=statement.value(word),
-        end=statement.value(prefix_end(word)),
-        typos=statement.list(sorted(deletion_variants(word)) or [word]),
+        word=statement.add(word),
+        end=statement.add(prefix_end(word)),
+        typos=statement.add_all(sorted(deletion_variants(word)) or [word]),
     )
     text = f"""
         SELECT c.title, c.product_id, c.published_at, 0 AS score, c.card, c.status, c.etag
@@ -282,7 +282,7 @@ def page_of_common_word(query: PageQuery, word: str) -> tuple[str, list[Value]]:
             ) AS e
             WHERE {matches}
             ORDER BY e.title, e.product_id
-            LIMIT {statement.value(query.limit)}
+            LIMIT {statement.add(query.limit)}
         ) AS f
         JOIN catalog_entry c ON c.product_id = f.product_id
         ORDER BY c.title, c.product_id
@@ -298,7 +298,7 @@ def _source(statement: SqlBuilder, query: PageQuery, rare_facet: str | None) -> 
         return _ranked_source(statement, query.facets, rare_facet)
     facets = list(query.facets)
     if query.sort in ORDERS_OF_FACETS and facets and not query.words:
-        conditions = ["e.product_id = d.product_id", f"d.facet = {statement.value(facets.pop(0))}"]
+        conditions = ["e.product_id = d.product_id", f"d.facet = {statement.add(facets.pop(0))}"]
         return "catalog_facet d CROSS JOIN catalog_entry e", conditions, facets
     return "catalog_entry e", [], facets
 
@@ -306,39 +306,41 @@ def _source(statement: SqlBuilder, query: PageQuery, rare_facet: str | None) -> 
 def _ranked_source(
     statement: SqlBuilder, facets: Sequence[str], rare_facet: str | None
 ) -> tuple[str, list[str], list[str]]:
-    """See `_source`, for the orders of `RANKED`."""
+    """Do what `_source` does, for the orders in `RANKED`."""
     conditions = ["e.product_id = k.product_id"]
     conditions += [_index_condition(statement, facet) for facet in facets if facet.startswith(INDEXED_FACET_PREFIXES)]
-    facets_left = [facet for facet in facets if not facet.startswith(INDEXED_FACET_PREFIXES) and facet != rare_facet]
+    remaining_facets = [
+        facet for facet in facets if not facet.startswith(INDEXED_FACET_PREFIXES) and facet != rare_facet
+    ]
     source = "catalog_index k CROSS JOIN catalog_entry e"
     if rare_facet is not None:
         source = f"catalog_facet d CROSS JOIN {source}"
-        conditions += [f"d.facet = {statement.value(rare_facet)}", "k.product_id = d.product_id"]
-    return source, conditions, facets_left
+        conditions += [f"d.facet = {statement.add(rare_facet)}", "k.product_id = d.product_id"]
+    return source, conditions, remaining_facets
 
 
 def _index_condition(statement: SqlBuilder, facet: str) -> str:
     name, _, value = facet.partition(":")
-    return f"k.kind = {statement.value(value)}" if name == "kind" else f"k.is_free = {int(value == 'free')}"
+    return f"k.kind = {statement.add(value)}" if name == "kind" else f"k.is_free = {int(value == 'free')}"
 
 
-def _visible(statement: SqlBuilder, orgs: Sequence[str]) -> str:
+def _visibility_condition(statement: SqlBuilder, orgs: Sequence[str]) -> str:
     if not orgs:
         return VISIBLE_TO_ALL
-    return f"({VISIBLE_TO_ALL} OR e.org_id IN ({statement.list(orgs)}))"
+    return f"({VISIBLE_TO_ALL} OR e.org_id IN ({statement.add_all(orgs)}))"
 
 
 def _since_condition(
     statement: SqlBuilder, since_instant: Instant, channel: str | None, *, is_facet_first: bool
 ) -> str:
     if channel is None:
-        return f"{'d' if is_facet_first else 'e'}.published_at >= {statement.value(since_instant)}"
-    return HAS_RELEASE.format(channel=statement.value(channel), since=statement.value(since_instant))
+        return f"{'d' if is_facet_first else 'e'}.published_at >= {statement.add(since_instant)}"
+    return HAS_RELEASE.format(channel=statement.add(channel), since=statement.add(since_instant))
 
 
 def _order(statement: SqlBuilder, query: PageQuery, *, is_facet_first: bool) -> tuple[str, list[str]]:
     """The ORDER BY clause, and the condition that selects the rows after the last row of the previous page."""
-    after_values = [statement.value(value) for value in query.after]
+    after_values = [statement.add(value) for value in query.after]
     alias = "d" if is_facet_first else "e"
     if query.sort == "-published_at":
         order = f"{alias}.published_at DESC, {alias}.product_id DESC"
@@ -357,21 +359,21 @@ def _order(statement: SqlBuilder, query: PageQuery, *, is_facet_first: bool) -> 
     return order, [f"({alias}.title, {alias}.product_id) > ({', '.join(after_values)})"] if after_values else []
 
 
-def matching_products(search_terms: Sequence[str]) -> tuple[str, list[Value]]:
+def matching_products_statement(search_terms: Sequence[str]) -> tuple[str, list[Value]]:
     """The statement of the numbers of all products that match every word, and its values."""
     statement = SqlBuilder()
-    hits = _hits(statement, search_terms)
+    hits = _hits_statement(statement, search_terms)
     text = f"SELECT k.number FROM ({hits}) AS hit JOIN catalog_index k ON k.product_id = hit.product_id"
     return text, statement.values
 
 
-def _hits(statement: SqlBuilder, search_terms: Sequence[str]) -> str:
+def _hits_statement(statement: SqlBuilder, search_terms: Sequence[str]) -> str:
     """The products that match every word, with the sum of their scores."""
     tables: list[str] = []
     for word in search_terms:
         typos = sorted(deletion_variants(word)) or [word]
-        text, end = statement.value(word), statement.value(prefix_end(word))
-        tables.append(WORD_HITS.format(word=text, end=end, typos=statement.list(typos)))
+        word_placeholder, end = statement.add(word), statement.add(prefix_end(word))
+        tables.append(WORD_HITS.format(word=word_placeholder, end=end, typos=statement.add_all(typos)))
     first_table, *other_tables = (f"({table}) AS w{number}" for number, table in enumerate(tables))
     joined_tables = first_table + "".join(
         f" JOIN {other_table} ON w{number}.product_id = w0.product_id"

@@ -49,11 +49,11 @@ async def list_related(call: StoreRequest[Nothing, Nothing]) -> Response:
     detail = _detail.decode(product.detail)
     facets = [(f"tag:{tag}", WEIGHT_OF_TAG) for tag in detail.tags[:MAX_TAGS]]
     statement = SqlBuilder()
-    title, product_id = statement.value(detail.title), statement.value(detail.id)
+    title, product_id = statement.add(detail.title), statement.add(detail.id)
     neighbours = [
         NEIGHBOURS.format(
             weight=weight,
-            facet=statement.value(facet),
+            facet=statement.add(facet),
             sign=sign,
             order=order,
             title=title,

@@ -109,13 +109,13 @@ async def _products(database: Database, search_terms: list[str]) -> list[bytes]:
     matches, return the products that the search matches with typing errors."""
     statement = SqlBuilder()
     *other_words, last_word = search_terms
-    word, end = statement.value(last_word), statement.value(prefix_end(last_word))
-    tests = "".join(HAS_WORD.format(word=statement.value(other_word)) for other_word in other_words)
+    word, end = statement.add(last_word), statement.add(prefix_end(last_word))
+    tests = "".join(HAS_WORD.format(word=statement.add(other_word)) for other_word in other_words)
     limits = {"limit": MAX_READ, "products": MAX_PRODUCTS}
     text = BY_TITLE.format(word=word, end=end, others=tests, **limits)
     rows = await database.scan(text, *statement.values)
     if not rows and len(last_word) >= MIN_CORRECTED_LENGTH:
-        product_page = await products.page(database, PageQuery((), search_terms, "relevance", (), MAX_PRODUCTS))
+        product_page = await products.read_page(database, PageQuery((), search_terms, "relevance", (), MAX_PRODUCTS))
         return [row[4] for row in product_page]
     return [row[0] for row in rows]
 
@@ -132,7 +132,7 @@ async def _tags(store: Store, beginning: str) -> list[FacetCount]:
     """The most frequent tags that begin with the text: first tags with a set in memory, then rare tags."""
     index = store.memory.get(CatalogIndex)
     is_own = store.database is store.memory.database
-    await index.follow((await store.versions())[0] if is_own else -1)
+    await index.update((await store.versions())[0] if is_own else -1)
     public_products = index.products("public") or 0
     count_by_tag = {
         tag: (bits & public_products).bit_count() for tag, bits in index.tags().items() if tag.startswith(beginning)

@@ -25,7 +25,7 @@ def sort_key(version: str) -> str:
     semver_match = _SEMVER.fullmatch(version)
     if semver_match:
         numbers = [int(part) for part in semver_match.group(1, 2, 3)]
-        return f"{_SEMVER_KIND}{_number(0)}{_numbers(numbers)}{_semver_phase(semver_match.group(4))}"
+        return f"{_SEMVER_KIND}{_number_key(0)}{_release_key(numbers)}{_semver_phase(semver_match.group(4))}"
     try:
         return _PACKAGING + _packaging_key(Version(version))
     except InvalidVersion:
@@ -46,35 +46,35 @@ def without_zeros(version: str) -> str:
     return _ZEROS.sub("", version)
 
 
-def _number(value: int) -> str:
+def _number_key(value: int) -> str:
     """Return the number of digits followed by the digits, so that the texts sort as the numbers do."""
     digits = str(value)
     return f"{len(digits):03d}{digits}"
 
 
-def _numbers(values: list[int]) -> str:
+def _release_key(values: list[int]) -> str:
     """Return the key of release numbers, without trailing zeros. A list sorts before a longer list that starts with the
     same numbers."""
     while values and values[-1] == 0:
         values = values[:-1]
-    return "".join(f"1{_number(value)}" for value in values) + "0"
+    return "".join(f"1{_number_key(value)}" for value in values) + "0"
 
 
 def _semver_phase(prerelease: str | None) -> str:
     if prerelease is None:
         return _FINAL
-    steps = [f"1{_number(int(part))}" if part.isdigit() else f"2{part}\x01" for part in prerelease.split(".")]
-    return _PRE + "".join(steps) + "0"
+    keys = [f"1{_number_key(int(part))}" if part.isdigit() else f"2{part}\x01" for part in prerelease.split(".")]
+    return _PRE + "".join(keys) + "0"
 
 
 def _packaging_key(version: Version) -> str:
-    key = _number(version.epoch) + _numbers(list(version.release))
+    key = _number_key(version.epoch) + _release_key(list(version.release))
     if version.pre is not None:
         letter, number = version.pre
-        key += f"{_PRE}2{letter}\x01{_number(number)}"
+        key += f"{_PRE}2{letter}\x01{_number_key(number)}"
     elif version.post is None and version.dev is not None:
-        return key + _DEV + _number(version.dev)
+        return key + _DEV + _number_key(version.dev)
     else:
         key += _FINAL
-    key += f"{_POST}{_number(version.post)}" if version.post is not None else "1"
-    return key + (f"0{_number(version.dev)}" if version.dev is not None else "1")
+    key += f"{_POST}{_number_key(version.post)}" if version.post is not None else "1"
+    return key + (f"0{_number_key(version.dev)}" if version.dev is not None else "1")

@@ -168,13 +168,14 @@ def archive(
     tiles = "".join(f"{slug} {version} tile {number}\n" for number in range(120))
     size = (MIN_ASSETS + hash_of(slug) % MAX_MORE_ASSETS) * times
     program = (2_000 + hash_of(platform) % 4_000) * times
+    assets = _assets(slug, version, size) if times == PROCESSED_ASSETS else _random_bytes(slug, size)
     files = {
         "start.sh": (f'#!/bin/sh\necho "{slug} {version}"\n'.encode(), 0o755),
         "README.md": (f"# {slug} {version}\n\nRun `./start.sh`.\n".encode(), 0o644),
         "data/level-1.txt": (tiles.encode(), 0o644),
-        "data/assets.bin": (_assets(slug, version, size) if times == PROCESSED_ASSETS else _noise(slug, size), 0o644),
-        "data/new.bin": (_noise(f"{slug} {version}", size // 12), 0o644),
-        f"data/{platform}.bin": (_noise(f"{slug} {platform}", program), 0o644),
+        "data/assets.bin": (assets, 0o644),
+        "data/new.bin": (_random_bytes(f"{slug} {version}", size // 12), 0o644),
+        f"data/{platform}.bin": (_random_bytes(f"{slug} {platform}", program), 0o644),
         **{name: (content, 0o644) for name, content in (extra_files or {}).items()},
     }
     archive_file = io.BytesIO()
@@ -187,17 +188,17 @@ def archive(
     return gzip.compress(archive_file.getvalue(), compresslevel=1 if times == 1 else 0, mtime=0)
 
 
-def _noise(name: str, size: int) -> bytes:
+def _random_bytes(name: str, size: int) -> bytes:
     return hashlib.shake_128(name.encode()).digest(size)
 
 
 def _assets(slug: str, version: str, size: int) -> bytes:
     """The same data in every version, except for a few bytes in some places."""
-    data = bytearray(_noise(slug, size))
+    data = bytearray(_random_bytes(slug, size))
     for number in range(CHANGED_PLACES):
         name = f"{slug} {version} {number}"
         start = hash_of(name) % (size - CHANGED_BYTES)
-        data[start : start + CHANGED_BYTES] = _noise(name, CHANGED_BYTES)
+        data[start : start + CHANGED_BYTES] = _random_bytes(name, CHANGED_BYTES)
     return bytes(data)
 
 
@@ -252,8 +253,8 @@ async def _people(transaction: Transaction, org_id: str, password_hash: str, org
     await clients.add_client(transaction, org_id, CLIENT_ID, CLIENT_SECRET, "Demo publisher", scopes)
     for slug, day in OF_PLAYER.items():
         await library.grant(transaction, f"person:{player.id}", [org_ids[slug]], "demo", moment(day))
-    await codes.add_known(transaction, org_id, "license", [org_ids[OF_LICENCE_CODES]], LICENCE_CODES, 1)
-    await codes.add_known(transaction, org_id, "promo", [org_ids[OF_PROMO_CODE]], [PROMO_CODE], PROMO_USES)
+    await codes.add_batch(transaction, org_id, "license", [org_ids[OF_LICENCE_CODES]], LICENCE_CODES, 1)
+    await codes.add_batch(transaction, org_id, "promo", [org_ids[OF_PROMO_CODE]], [PROMO_CODE], PROMO_USES)
 
 
 async def _product(
@@ -279,7 +280,7 @@ async def _product(
     days = downloads.HISTORY_DAYS if is_own and product.slug in downloads.POPULAR else downloads.DAYS
     daily_rows = [*downloads.daily_downloads(product.slug, published_releases, today, days)]
     await counts.put_downloads(transaction, daily_rows)
-    await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(daily_rows, today))
+    await catalog_index.put_downloads(transaction, product_id, downloads.total_of_last_week(daily_rows, today))
     if is_own:
         version, release_days = product.releases[-1].version, [release for release, _ in published_releases]
         rows = [
@@ -288,7 +289,7 @@ async def _product(
             else (org_id, metric, day, product_id, "", "", value)
             for metric, day, value in downloads.other_counts(product.slug, release_days, today, days)
         ]
-        await counts.put(transaction, rows)
+        await counts.put_counts(transaction, rows)
     return product_id
 
 
@@ -298,18 +299,17 @@ async def _media(
     """Insert the product's own cover and trailer, if it has them, and its screenshots."""
     if product.cover is not None:
         with clock.fixed(created_at):
-            content = replace(_picture(cover(product)), color=placeholder.mean_color(product.cover.palette))
+            content = replace(_picture_content(cover(product)), color=placeholder.mean_color(product.cover.palette))
             await media.put_ready(transaction, product_id, "cover", product.cover.alt, content)
     for number, (shot, screenshot_data) in enumerate(zip(product.screenshots, shots, strict=True)):
         # Media are shown in the order of their creation.
         with clock.fixed(clock.later(created_at, seconds=number)):
-            await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(screenshot_data))
+            await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture_content(screenshot_data))
     if product.trailer is not None:
-        film = product.read_trailer()
-        video = VideoFile(len(film), lambda start, length: film[start : start + length])
-        content = Content(
-            hashlib.sha256(film).hexdigest(), len(film), "video/webm", duration_ms=duration_ms(video, "video/webm")
-        )
+        trailer = product.read_trailer()
+        video = VideoFile(len(trailer), lambda start, length: trailer[start : start + length])
+        digest, milliseconds = hashlib.sha256(trailer).hexdigest(), duration_ms(video, "video/webm")
+        content = Content(digest, len(trailer), "video/webm", duration_ms=milliseconds)
         with clock.fixed(clock.later(created_at, seconds=len(shots))):
             await media.put_ready(transaction, product_id, "video", product.trailer, content)
 
@@ -333,7 +333,7 @@ def _body(product: DemoProduct) -> ProductWrite:
     )
 
 
-def _picture(image_data: bytes) -> Content:
+def _picture_content(image_data: bytes) -> Content:
     return Content(hashlib.sha256(image_data).hexdigest(), len(image_data), SVG, placeholder.WIDTH, placeholder.HEIGHT)
 
 

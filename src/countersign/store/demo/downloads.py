@@ -45,8 +45,8 @@ def daily_downloads(
         if days_ago > DAYS and not earlier_releases:
             return
         artifact_ids, shares = _shares_of(slug, releases, days_ago)
-        noise = 80 + hash_of(f"{slug} {days_ago}") % 41
-        total = usual_count * noise * (13 if day.weekday() >= 5 else 10) // 1_000
+        daily_percent = 80 + hash_of(f"{slug} {days_ago}") % 41
+        total = usual_count * daily_percent * (13 if day.weekday() >= 5 else 10) // 1_000
         total = (
             total
             * _trend_percent(days_ago, (day - earlier_releases[-1]).days if earlier_releases else RISE_DAYS)
@@ -65,8 +65,8 @@ def _shares_of(
         newest_platforms = releases[-1][1]
         return newest_platforms, _SHARES[: len(newest_platforms)]
     artifact_ids = releases[-2:][0][1][:HISTORY_PLATFORMS]
-    draw = hash_of(f"{slug} platform {days_ago}") % 3
-    return [artifact_ids[min(len(artifact_ids) - 1, draw // 2)]], (1,)
+    platform_number = hash_of(f"{slug} platform {days_ago}") % 3
+    return [artifact_ids[min(len(artifact_ids) - 1, platform_number // 2)]], (1,)
 
 
 def _trend_percent(days_ago: int, age_days: int) -> int:
@@ -93,7 +93,7 @@ def other_counts(
         yield "followers", day, hash_of(f"{slug} follow {days_ago}") % 4
 
 
-def of_last_week(rows: Sequence[tuple[str, str, int]], today: date) -> int:
+def total_of_last_week(rows: Sequence[tuple[str, str, int]], today: date) -> int:
     """The downloads of the last seven whole days."""
     first_day = (today - timedelta(days=WEEK)).isoformat()
     return sum(downloads for _, day, downloads in rows if day >= first_day)

@@ -84,7 +84,7 @@ LOCK_CLAIMS = (
     "SELECT pg_advisory_xact_lock(hashtext('job.claim.' || current_schema())), "
     "set_config('synchronous_commit', 'off', true)"
 )
-BEAT = """
+EXTEND_LEASE = """
     UPDATE job
     SET lease_until = $3, progress = CASE WHEN progress < $4 THEN $4 ELSE progress END
     WHERE id = $1 AND lease = $2 AND status = 'running'
@@ -168,7 +168,7 @@ async def repair_times(transaction: Transaction, *, lease_s: float, wait_s: floa
     )
 
 
-async def beat(database: Database, job: LeasedJob, progress: float, lease_s: float) -> bool:
+async def extend_lease(database: Database, job: LeasedJob, progress: float, lease_s: float) -> bool:
     """Extend the lease by `lease_s` seconds and store the progress; return whether the job was cancelled.
 
     Raises:
@@ -176,7 +176,7 @@ async def beat(database: Database, job: LeasedJob, progress: float, lease_s: flo
     """
     leased_until = clock.later(clock.now(), seconds=lease_s)
     async with database.transaction() as transaction:
-        row = await transaction.fetch_one(BEAT, job.id, job.lease, leased_until, progress)
+        row = await transaction.fetch_one(EXTEND_LEASE, job.id, job.lease, leased_until, progress)
     if row is None:
         raise LeaseLost(job.id)
     return bool(row[0])
@@ -188,7 +188,7 @@ async def complete(transaction: Transaction, job: LeasedJob, result: str) -> Non
     Raises:
         LeaseLost: the lease is lost, or the job was cancelled.
     """
-    _require(await transaction.run(COMPLETE, job.id, job.lease, result, clock.now()), job)
+    _require_lease(await transaction.run(COMPLETE, job.id, job.lease, result, clock.now()), job)
     await webhook_events.job_ended(transaction, job.org_id, job.id)
 
 
@@ -198,28 +198,28 @@ async def fail(transaction: Transaction, job: LeasedJob, problem: str) -> None:
     Raises:
         LeaseLost: another worker has the job.
     """
-    _require(await transaction.run(FAIL, job.id, job.lease, problem, clock.now()), job)
+    _require_lease(await transaction.run(FAIL, job.id, job.lease, problem, clock.now()), job)
     await webhook_events.job_ended(transaction, job.org_id, job.id)
 
 
-async def try_again(transaction: Transaction, job: LeasedJob, run_after: Instant) -> None:
+async def requeue(transaction: Transaction, job: LeasedJob, run_after: Instant) -> None:
     """Return the job to the queue for another attempt, not before `run_after`.
 
     Raises:
         LeaseLost: another worker has the job.
     """
-    _require(await transaction.run(TRY_AGAIN, job.id, job.lease, run_after), job)
+    _require_lease(await transaction.run(TRY_AGAIN, job.id, job.lease, run_after), job)
 
 
-async def give_back(transaction: Transaction, job: LeasedJob) -> None:
+async def return_to_queue(transaction: Transaction, job: LeasedJob) -> None:
     """Return the job to the queue, without counting the attempt.
 
     Raises:
         LeaseLost: another worker has the job.
     """
-    _require(await transaction.run(GIVE_BACK, job.id, job.lease, clock.now()), job)
+    _require_lease(await transaction.run(GIVE_BACK, job.id, job.lease, clock.now()), job)
 
 
-def _require(changed_rows: int, job: LeasedJob) -> None:
+def _require_lease(changed_rows: int, job: LeasedJob) -> None:
     if not changed_rows:
         raise LeaseLost(job.id)

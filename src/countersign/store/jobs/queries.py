@@ -96,12 +96,12 @@ class Job(NamedTuple):
             started_at=clock.rfc3339_or_none(self.started_at),
             finished_at=clock.rfc3339_or_none(self.finished_at),
             attempts=self.attempts,
-            result=_object(self.result),
-            error=_object(self.error),
+            result=_decoded_object(self.result),
+            error=_decoded_object(self.error),
         )
 
 
-def _object(text: str | None) -> dict[str, Any] | None:
+def _decoded_object(text: str | None) -> dict[str, Any] | None:
     return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
 
 
@@ -116,7 +116,7 @@ async def add(
     await transaction.run(ADD, job_id, org_id, created_by, kind, payload, clock.now(), priority)
 
 
-async def waiting(transaction: Transaction, dialect: Dialect, org_id: str, limit: int) -> int:
+async def count_queued(transaction: Transaction, dialect: Dialect, org_id: str, limit: int) -> int:
     """Count the organisation's queued requested jobs, up to `limit`. Until this transaction ends, no other transaction
     can add a job of the organisation. PostgreSQL needs a lock for this; SQLite has only one writer."""
     if dialect == "postgres":
@@ -154,7 +154,7 @@ async def forget_old(transaction: Transaction, days: int) -> None:
     await transaction.run(FORGET_WORKERS, clock.later(clock.now(), seconds=-86_400))
 
 
-async def note_worker(transaction: Transaction, worker_id: str) -> None:
+async def record_heartbeat(transaction: Transaction, worker_id: str) -> None:
     """Store the heartbeat of the worker."""
     await transaction.run(SET_SEEN_AT, worker_id, clock.now())
 
@@ -174,13 +174,13 @@ async def unattended_s(reader: Reader) -> float:
     return max(0.0, (clock.now() - since_instant) / clock.SECOND)
 
 
-async def counts(database: Database) -> dict[Status, int]:
+async def counts_by_status(database: Database) -> dict[Status, int]:
     """The number of jobs in each status."""
     no_counts: dict[Status, int] = {"queued": 0, "running": 0, "completed": 0, "failed": 0}
     return no_counts | {status: count for status, count in await database.scan(COUNTS)}
 
 
-async def oldest_s(database: Database) -> dict[Status, float]:
+async def oldest_ages_s(database: Database) -> dict[Status, float]:
     """The age in seconds of the oldest queued job and of the oldest running job; 0 if no such job exists."""
     now = clock.now()
     no_ages: dict[Status, float] = {"queued": 0.0, "running": 0.0}
@@ -218,5 +218,5 @@ async def require_queue_space(transaction: Transaction, store: Store, org_id: st
         TooManyJobs: the organisation already has `jobs_queued` queued jobs.
     """
     limit = store.settings.jobs_queued
-    if await waiting(transaction, store.database.dialect, org_id, limit) >= limit:
+    if await count_queued(transaction, store.database.dialect, org_id, limit) >= limit:
         raise TooManyJobs(f"{limit} jobs of the organisation are queued already", headers=used_up(limit, RETRY_AFTER_S))

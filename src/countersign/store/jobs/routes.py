@@ -60,8 +60,8 @@ def wait_preference(prefer: str | None, size: int) -> WaitPreference:
     the wait; unknown preferences are ignored (RFC 7240 §2)."""
     preferences = [preference.strip().lower() for preference in (prefer or "").split(",")]
     for preference_text in preferences:
-        if (job_found := _WAIT.fullmatch(preference_text.replace(" ", ""))) is not None:
-            wait_s = min(MAX_WAIT_S, int(job_found[1]))
+        if (match := _WAIT.fullmatch(preference_text.replace(" ", ""))) is not None:
+            wait_s = min(MAX_WAIT_S, int(match[1]))
             return WaitPreference(wait_s, f"wait={wait_s}")
     if "respond-async" in preferences:
         return WaitPreference(0, "respond-async")
@@ -76,11 +76,11 @@ async def wait_until_ended(
     until_s = clock.monotonic_s() + within_s
     pause_s = FIRST_POLL_S
     while True:
-        job_found = await queries.job(reader, job_id)
+        job = await queries.job(reader, job_id)
         left_s = until_s - clock.monotonic_s()
         is_stopping = stop_event is not None and stop_event.is_set()
-        if job_found is None or job_found.has_ended or left_s <= 0 or is_stopping:
-            return job_found
+        if job is None or job.has_ended or left_s <= 0 or is_stopping:
+            return job
         await asyncio.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * 1.2, MAX_POLL_S)
 
@@ -97,13 +97,13 @@ async def status_events(reader: Reader, job: Job, stop_event: asyncio.Event | No
     connection open."""
     began_s = sent_s = clock.monotonic_s()
     last_job: Job | None = None
-    job_found: Job | None = job
-    while job_found is not None:
-        if job_found != last_job:
-            last_job, sent_s = job_found, clock.monotonic_s()
-            yield response.event("status", job_found.shown())
-        if job_found.has_ended:
-            yield response.event("done", job_found.shown())
+    current_job: Job | None = job
+    while current_job is not None:
+        if current_job != last_job:
+            last_job, sent_s = current_job, clock.monotonic_s()
+            yield response.event("status", current_job.shown())
+        if current_job.has_ended:
+            yield response.event("done", current_job.shown())
             return
         now_s = clock.monotonic_s()
         if now_s - began_s > MAX_STREAM_S or (stop_event is not None and stop_event.is_set()):
@@ -113,7 +113,7 @@ async def status_events(reader: Reader, job: Job, stop_event: asyncio.Event | No
             yield b": still here\n\n"
         await asyncio.sleep(POLL_EVERY_S)
         try:
-            job_found = await queries.job(reader, job.id)
+            current_job = await queries.job(reader, job.id)
         except Refused:
             # The response has begun, so the error cannot be sent. If the stream ends without `done`, a client
             # reconnects.
@@ -147,7 +147,7 @@ class JobRequests:
         preference, the request waits 250 ms for a job of 1 MiB or less.
         """
         store, transaction = call.context, call.transaction
-        payload, size, org_id = await self._admitted(transaction, call.caller, call.body)
+        payload, size, org_id = await self._admit(transaction, call.caller, call.body)
         await queries.require_queue_space(transaction, store, org_id)
         kind = self._types[call.body.type]
         job_id = await queries.enqueue(
@@ -163,7 +163,7 @@ class JobRequests:
         call.prepared = _PendingWait(job_id, preference)
         return _job_response(store, await _require_job(transaction, job_id), preference)
 
-    async def _admitted(self, reader: Reader, caller: Caller, body: NewJob) -> tuple[msgspec.Struct, int, str]:
+    async def _admit(self, reader: Reader, caller: Caller, body: NewJob) -> tuple[msgspec.Struct, int, str]:
         """The payload in its type's shape, the size of the job, and its organisation."""
         kind = self._types.get(body.type)
         if kind is None or kind.admit is None:
@@ -180,10 +180,8 @@ class JobRequests:
         pending = msgspec.convert(call.prepared, _PendingWait)
         if pending.preference.wait_s <= 0:
             return response
-        job_found = await wait_until_ended(
-            call.context.database, pending.job_id, pending.preference.wait_s, call.stopping
-        )
-        return response if job_found is None else _job_response(call.context, job_found, pending.preference)
+        job = await wait_until_ended(call.context.database, pending.job_id, pending.preference.wait_s, call.stopping)
+        return response if job is None else _job_response(call.context, job, pending.preference)
 
 
 def _job_response(store: Store, job: Job, preference: WaitPreference) -> Response:
@@ -197,13 +195,13 @@ def _job_response(store: Store, job: Job, preference: WaitPreference) -> Respons
 
 
 async def _require_job(reader: Reader, job_id: str) -> Job:
-    job_found = await queries.job(reader, job_id)
-    if job_found is None:
+    job = await queries.job(reader, job_id)
+    if job is None:
         raise JobNotFound("the job does not exist")
-    return job_found
+    return job
 
 
-def _orgs(caller: Caller) -> tuple[str, ...]:
+def _readable_orgs(caller: Caller) -> tuple[str, ...]:
     """The organisations whose jobs the caller can read."""
     return tuple(sorted({org for scope in READ_SCOPES for org in caller.orgs_allowing(scope)}))
 
@@ -214,23 +212,23 @@ async def _readable_job(reader: Reader, caller: Caller, job_id: str) -> Job:
     Raises:
         JobNotFound: the job does not exist, or the caller cannot read it.
     """
-    job_found = await queries.job(reader, job_id.lower()) if ids.is_uuid(job_id) else None
-    if job_found is None or job_found.org_id not in _orgs(caller):
+    job = await queries.job(reader, job_id.lower()) if ids.is_uuid(job_id) else None
+    if job is None or job.org_id not in _readable_orgs(caller):
         raise JobNotFound("the job does not exist")
-    return job_found
+    return job
 
 
 async def show_job(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show the state of a job."""
-    job_found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
-    retry_header = () if job_found.has_ended else (("Retry-After", str(RETRY_AFTER_S)),)
-    return response.json(job_found.shown(), headers=(("Cache-Control", "no-store"), *retry_header))
+    job = await _readable_job(call.context.database, call.caller, call.path["job_id"])
+    retry_header = () if job.has_ended else (("Retry-After", str(RETRY_AFTER_S)),)
+    return response.json(job.shown(), headers=(("Cache-Control", "no-store"), *retry_header))
 
 
 async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
     """List the jobs of your organisations, newest first."""
     store, query = call.context, call.query
-    orgs = _orgs(call.caller)
+    orgs = _readable_orgs(call.caller)
     filter_values = [*orgs, query.status or "", query.type or ""]
     after_key: tuple[Instant, str] = (Instant(NEWEST_POSSIBLE[0]), NEWEST_POSSIBLE[1])
     if query.cursor is not None:
@@ -243,8 +241,8 @@ async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
         for org in orgs
     ]
     # Each page is in order, and an index limits the rows that its query reads. Most callers have one organisation.
-    job_found = [*heapq.merge(*pages, key=attrgetter("created_at", "id"), reverse=True)]
-    page_jobs, jobs_after_page = job_found[: query.limit], job_found[query.limit :]
+    jobs = [*heapq.merge(*pages, key=attrgetter("created_at", "id"), reverse=True)]
+    page_jobs, jobs_after_page = jobs[: query.limit], jobs[query.limit :]
     next_cursor = None
     if jobs_after_page:
         last_job = page_jobs[-1]
@@ -260,13 +258,13 @@ async def cancel_job(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Cancel a job: a queued job ends at once, a running job as soon as its worker notices the cancellation. The job
     ends as failed with the code `job_cancelled`."""
     store, transaction = call.context, call.transaction
-    job_found = await _readable_job(transaction, call.caller, call.path["job_id"])
-    if job_found.org_id not in call.caller.orgs_allowing(WRITE_RELEASES):
+    job = await _readable_job(transaction, call.caller, call.path["job_id"])
+    if job.org_id not in call.caller.orgs_allowing(WRITE_RELEASES):
         raise InsufficientScope(f"this requires the scope {WRITE_RELEASES} in the organisation")
-    error = runner.problem_of(store, job_found.id, JobCancelled("the job was cancelled"))
-    if not await queries.cancel(transaction, job_found.id, error):
+    error = runner.problem_of(store, job.id, JobCancelled("the job was cancelled"))
+    if not await queries.cancel(transaction, job.id, error):
         raise JobEnded("the job has ended already")
-    job_after = await _require_job(transaction, job_found.id)
+    job_after = await _require_job(transaction, job.id)
     return response.json(job_after.shown(), 200 if job_after.has_ended else 202)
 
 
@@ -278,13 +276,13 @@ class JobStreams:
 
     async def stream_events(self, call: StoreRequest[Nothing, Nothing]) -> Response:
         """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
-        job_found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
+        job = await _readable_job(call.context.database, call.caller, call.path["job_id"])
         if self._open[call.caller.key] >= MAX_STREAMS:
             raise TooManyFollowed(f"{MAX_STREAMS} streams are open already", headers=used_up(MAX_STREAMS, 10))
-        stream = status_events(call.context.database, job_found, call.stopping)
-        return response.event_stream(self._counted(call.caller.key, stream))
+        stream = status_events(call.context.database, job, call.stopping)
+        return response.event_stream(self._count_stream(call.caller.key, stream))
 
-    async def _counted(self, key: str, stream: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    async def _count_stream(self, key: str, stream: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
         """Yield the same events. The stream counts as open from the first read on, because the response to a HEAD
         request is never read."""
         self._open[key] += 1

@@ -75,10 +75,10 @@ def _folders(parent: Path) -> list[Path]:
     return [folder for folder in parent.iterdir() if folder.is_dir()] if parent.is_dir() else []
 
 
-BEATS_PER_LEASE = 5
+HEARTBEATS_PER_LEASE = 5
 """Number of heartbeats that a worker sends during a lease."""
 PROGRESS_EVERY_S = 1.0
-LEAVE_AFTER_S = 5.0
+MAX_STOP_S = 5.0
 """Maximum time for the work of a cancelled or lost job to stop."""
 CANCEL_S = 1.0
 BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 300.0
@@ -99,11 +99,11 @@ class JobAttempt:
         self.store = store
         self.job = job
         self.reason: Reason = ""
-        self.was_left_behind = False
+        self.is_abandoned = False
         self._progress = 0.0
         self._reported = 0.0
-        self._beaten_s = clock.monotonic_s()
-        self._beating = asyncio.Lock()
+        self._extended_s = clock.monotonic_s()
+        self._lease_lock = asyncio.Lock()
 
     async def progress(self, fraction: float) -> None:
         """Report the progress, 0 to 1; values below the previous one are ignored.
@@ -112,28 +112,28 @@ class JobAttempt:
             JobStopped: the job was cancelled, or another worker has it.
         """
         self._progress = max(self._progress, min(1.0, fraction))
-        if self._progress != self._reported and clock.monotonic_s() - self._beaten_s >= PROGRESS_EVERY_S:
-            await self.beat()
+        if self._progress != self._reported and clock.monotonic_s() - self._extended_s >= PROGRESS_EVERY_S:
+            await self.extend_lease()
         if self.reason in ("cancelled", "lost"):
             raise JobStopped(self.reason)
 
-    async def beat(self) -> None:
+    async def extend_lease(self) -> None:
         """Extend the lease, unless the lease is lost. If the database is unavailable for longer than the duration of
         the lease, the lease counts as lost."""
         lease_s = self.store.settings.job_lease_s
-        async with self._beating:
+        async with self._lease_lock:
             reported_progress, at_s = self._progress, clock.monotonic_s()
             try:
-                is_cancelled = await leases.beat(self.store.database, self.job, reported_progress, lease_s)
+                is_cancelled = await leases.extend_lease(self.store.database, self.job, reported_progress, lease_s)
             except LeaseLost:
                 self.reason = "lost"
                 return
             except Refused as refused:
                 telemetry.logger("jobs").warning("lease not extended", job=self.job.id, reason=refused.detail)
-                if at_s - self._beaten_s > lease_s:
+                if at_s - self._extended_s > lease_s:
                     self.reason = "lost"
                 return
-            self._reported, self._beaten_s = reported_progress, at_s
+            self._reported, self._extended_s = reported_progress, at_s
             if is_cancelled:
                 self.reason = "cancelled"
 
@@ -141,13 +141,14 @@ class JobAttempt:
         """Wait for the end of the work, and extend the lease meanwhile. Cancel the work if its time is over. Also
         cancel the work if it does not end soon after the job was cancelled or lost, or the worker was stopped."""
         settings = self.store.settings
-        late_s = clock.monotonic_s() + settings.job_seconds
-        leave_s = float("inf")
+        deadline_s = clock.monotonic_s() + settings.job_seconds
+        abandon_s = float("inf")
         stop = asyncio.ensure_future(stop_event.wait())
         try:
             while not work.done():
                 within_s = min(
-                    settings.job_lease_s / BEATS_PER_LEASE, max(0.0, min(late_s, leave_s) - clock.monotonic_s())
+                    settings.job_lease_s / HEARTBEATS_PER_LEASE,
+                    max(0.0, min(deadline_s, abandon_s) - clock.monotonic_s()),
                 )
                 await asyncio.wait(
                     {work} if stop.done() else {work, stop}, timeout=within_s, return_when="FIRST_COMPLETED"
@@ -155,24 +156,24 @@ class JobAttempt:
                 if work.done():
                     return
                 now_s = clock.monotonic_s()
-                if now_s >= min(late_s, leave_s):
-                    await self._end(work, "late" if now_s >= late_s else "stopping")
+                if now_s >= min(deadline_s, abandon_s):
+                    await self._cancel(work, "late" if now_s >= deadline_s else "stopping")
                     return
-                await self.beat()
-                if leave_s == float("inf") and (self.reason or stop.done()):
-                    leave_s = now_s + (LEAVE_AFTER_S if self.reason else settings.grace_s)
+                await self.extend_lease()
+                if abandon_s == float("inf") and (self.reason or stop.done()):
+                    abandon_s = now_s + (MAX_STOP_S if self.reason else settings.grace_s)
         finally:
             stop.cancel()
 
-    async def _end(self, work: "asyncio.Task[Outcome]", reason: Reason) -> None:
+    async def _cancel(self, work: "asyncio.Task[Outcome]", reason: Reason) -> None:
         """Cancel the work. Its threads continue, so this process must not be used again."""
         self.reason = self.reason or reason
-        self.was_left_behind = True
+        self.is_abandoned = True
         work.cancel()
         await asyncio.wait({work}, timeout=CANCEL_S)
 
 
-async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob, stop_event: asyncio.Event) -> bool:
+async def run_attempt(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob, stop_event: asyncio.Event) -> bool:
     """Make one attempt at the job and store its outcome; return whether this process can be reused.
 
     Raises:
@@ -181,17 +182,19 @@ async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob,
     attempt = JobAttempt(store, job)
     refusal = _refusal_before_start(store, types, job)
     if refusal is not None:
-        await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refusal)))
+        await _write_unless_lost(
+            store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refusal))
+        )
         return True
     async with scratch(Path(store.settings.data), job.id, job.attempts) as folder:
         work = asyncio.create_task(_run(store, types[job.type], attempt, folder))
         await attempt.watch(work, stop_event)
-        outcome = None if attempt.was_left_behind else _outcome(work)
+        outcome = None if attempt.is_abandoned else _outcome(work)
         if isinstance(outcome, Outcome):
             outcome = await _commit(store, attempt, outcome)
         if outcome is not True:
             await _record_end(store, attempt, outcome)
-    return not attempt.was_left_behind
+    return not attempt.is_abandoned
 
 
 def _refusal_before_start(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob) -> Refused | None:
@@ -242,7 +245,7 @@ async def _commit(store: Store, attempt: JobAttempt, outcome: Outcome) -> BaseEx
     await asyncio.wait({commit_task})
     error = commit_task.exception()
     if isinstance(error, LeaseLost):
-        await attempt.beat()
+        await attempt.extend_lease()
     return True if error is None else error
 
 
@@ -254,7 +257,7 @@ async def _record_end(store: Store, attempt: JobAttempt, error: BaseException | 
     elif attempt.reason == "cancelled":
         await _fail(store, job, JobCancelled("the job was cancelled"))
     elif attempt.reason == "stopping":
-        await _write(store, lambda transaction: _give_back(store, transaction, job))
+        await _write_unless_lost(store, lambda transaction: _give_back(store, transaction, job))
     elif isinstance(error, Refused) and error.status < 500:
         log = telemetry.logger("jobs")
         log.info("job refused", job=job.id, type=job.type, code=error.code, reason=error.detail[:500])
@@ -275,10 +278,10 @@ async def _retry(store: Store, job: LeasedJob, error: BaseException | None) -> N
     run_after = clock.later(clock.now(), seconds=back_off_s(counted_attempts))
 
     async def requeue(transaction: Transaction) -> None:
-        await leases.try_again(transaction, job, run_after)
+        await leases.requeue(transaction, job, run_after)
         await store.jobs.defer(transaction, run_after)
 
-    await _write(store, requeue)
+    await _write_unless_lost(store, requeue)
 
 
 def back_off_s(attempt: int) -> float:
@@ -289,12 +292,12 @@ def back_off_s(attempt: int) -> float:
 
 
 async def _give_back(store: Store, transaction: Transaction, job: LeasedJob) -> None:
-    await leases.give_back(transaction, job)
+    await leases.return_to_queue(transaction, job)
     await store.jobs.defer(transaction)
 
 
 async def _fail(store: Store, job: LeasedJob, refusal: Refused) -> None:
-    await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refusal)))
+    await _write_unless_lost(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refusal)))
 
 
 def _problem(store: Store, job: LeasedJob, refusal: Refused) -> str:
@@ -307,7 +310,7 @@ def problem_of(store: Store, job_id: str, refusal: Refused) -> str:
     return body.decode() if isinstance(body, bytes) else ""
 
 
-async def _write(store: Store, change: Callable[[Transaction], Awaitable[None]]) -> None:
+async def _write_unless_lost(store: Store, change: Callable[[Transaction], Awaitable[None]]) -> None:
     """Run `change` in a transaction. If the lease is lost, log a warning instead of an exception."""
     try:
         async with store.database.transaction() as transaction:

@@ -29,7 +29,7 @@ SWEEP_EVERY = 6
 """Number of heartbeats after which the worker removes the folders of attempts that ended."""
 
 
-async def work(store: Store, types: Sequence[AnyJobType], stop_event: asyncio.Event) -> bool:
+async def run_jobs(store: Store, types: Sequence[AnyJobType], stop_event: asyncio.Event) -> bool:
     """Run jobs of these types until `stop_event` is set. Return False if a job was abandoned. In this case the process
     must end, because threads of the job may still run.
 
@@ -39,7 +39,7 @@ async def work(store: Store, types: Sequence[AnyJobType], stop_event: asyncio.Ev
     lanes = LaneWorker(store, types, stop_event)
     async with background(_heartbeat(store)):
         try:
-            await store.jobs.serve(lanes.take, stop_event)
+            await store.jobs.serve(lanes.run_next, stop_event)
         finally:
             await lanes.close()
     return lanes.is_reusable
@@ -56,7 +56,7 @@ class LaneWorker:
         self._background: asyncio.Task[None] | None = None
         self.is_reusable = True
 
-    async def take(self) -> bool:
+    async def run_next(self) -> bool:
         """Run the next job of each lane. When this method returns, the requested job has ended. The background job
         continues, and further background jobs follow. Return whether there was a requested job.
 
@@ -72,7 +72,7 @@ class LaneWorker:
         requested_job = await self._claim("requested")
         if requested_job is None:
             return False
-        await self._perform(requested_job)
+        await self._run_attempt(requested_job)
         return not self._stopping.is_set()
 
     async def close(self) -> None:
@@ -86,7 +86,7 @@ class LaneWorker:
         """Run the job, and then the next background jobs, because an engine may wake the worker for requested jobs
         only."""
         while job is not None:
-            await self._perform(job)
+            await self._run_attempt(job)
             job = None if self._stopping.is_set() else await self._claim("background")
 
     async def _claim(self, lane: leases.Lane) -> LeasedJob | None:
@@ -95,8 +95,8 @@ class LaneWorker:
             self._store.database, max_running=settings.jobs_running, lease_s=settings.job_lease_s, lane=lane
         )
 
-    async def _perform(self, job: LeasedJob) -> None:
-        if not await runner.perform(self._store, self._types, job, self._stopping):
+    async def _run_attempt(self, job: LeasedJob) -> None:
+        if not await runner.run_attempt(self._store, self._types, job, self._stopping):
             self.is_reusable = False
             self._stopping.set()
 
@@ -105,22 +105,22 @@ async def _heartbeat(store: Store) -> None:
     """Send heartbeats, repair times after clock changes, and clean up periodically."""
     worker_id = ids.new_uuid()
     error_log = ThrottledErrorLog("jobs", "heartbeat of the worker not stored")
-    times = 0
+    beats = 0
     try:
         while True:
             try:
                 async with store.database.transaction() as transaction:
-                    await queries.note_worker(transaction, worker_id)
+                    await queries.record_heartbeat(transaction, worker_id)
                     await leases.repair_times(
                         transaction, lease_s=store.settings.job_lease_s, wait_s=runner.MAX_PAUSE_S
                     )
-                if times % SWEEP_EVERY == 0:
+                if beats % SWEEP_EVERY == 0:
                     await runner.sweep(Path(store.settings.data), store.database)
             except Refused as refused:
                 error_log.failed(refused)
             else:
                 error_log.over()
-            times += 1
+            beats += 1
             await asyncio.sleep(HEARTBEAT_EVERY_S)
     finally:
         with suppress(Refused):
@@ -174,7 +174,7 @@ async def _work(
     stop_event = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop_event.set)
     async with store_context as store, _stop_when_broken(store, stop_event):
-        if not await work(replace(store, problems_url=problems_url), types, stop_event):
+        if not await run_jobs(replace(store, problems_url=problems_url), types, stop_event):
             # Threads of an abandoned job would block a normal exit.
             os._exit(processes.RESTART_CODE)
 

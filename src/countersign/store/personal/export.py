@@ -229,11 +229,11 @@ class OwnExport(msgspec.Struct):
 
 
 class _Section(NamedTuple):
-    """A list of the document: its rows belong to the person's `of`, and begin after `first_key`."""
+    """A list of the document: its rows belong to the person's `owner_kind`, and begin after `first_key`."""
 
     name: str
     statement: str
-    of: Literal["id", "owner", "email"]
+    owner_kind: Literal["id", "owner", "email"]
     encode_row: Callable[[Row], object]
     first_key: str | bytes = ""
 
@@ -354,7 +354,7 @@ async def _document(store: Store, head: bytes, keys: dict[str, str]) -> AsyncIte
     yield head[:-1]
     for section in SECTIONS:
         yield b',"%b":[' % section.name.encode()
-        async for part in _items(store.database, section, keys[section.of]):
+        async for part in _section_items(store.database, section, keys[section.owner_kind]):
             yield part
         yield b"]"
     yield b',"collections":['
@@ -362,17 +362,17 @@ async def _document(store: Store, head: bytes, keys: dict[str, str]) -> AsyncIte
     for collection_id, name, created_at in await store.database.scan(COLLECTIONS, keys["owner"]):
         collection = {"id": collection_id, "name": name, "created_at": clock.rfc3339(created_at)}
         yield separator + encode(collection)[:-1] + b',"items":['
-        async for part in _items(store.database, _COLLECTION_ITEMS, collection_id):
+        async for part in _section_items(store.database, _COLLECTION_ITEMS, collection_id):
             yield part
         yield b"]}"
         separator = b","
     yield b"]}"
 
 
-async def _items(database: Database, section: _Section, of: str) -> AsyncIterator[bytes]:
+async def _section_items(database: Database, section: _Section, owner_key: str) -> AsyncIterator[bytes]:
     """The items of a section, page by page, separated by commas."""
     key, separator = section.first_key, b""
-    while rows := await database.scan(section.statement, of, key, PAGE_ROWS):
+    while rows := await database.scan(section.statement, owner_key, key, PAGE_ROWS):
         yield separator + b",".join(encode(section.encode_row(row)) for row in rows)
         key, separator = rows[-1][0], b","
 

@@ -13,7 +13,7 @@ from countersign.kernel.http.response import Moment, Response, Uuid, encode
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth import queries
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.catalog.products import ProductNotFound, entry, visible_entry
+from countersign.store.catalog.products import ProductNotFound, find_entry, visible_entry
 from countersign.store.catalog.publishers import PublisherNotFound, find_publisher
 from countersign.store.catalog.schemas import Product
 from countersign.store.catalog.search import SqlBuilder
@@ -137,7 +137,7 @@ async def show_owned(call: StoreRequest[OwnedQuery, Nothing]) -> Response:
     id_sets: list[set[str]] = []
     for template in (OWNED, FOLLOWED):
         statement = SqlBuilder()
-        text = template.format(owner=statement.value(call.caller.owner), ids=statement.list(wanted_ids))
+        text = template.format(owner=statement.add(call.caller.owner), ids=statement.add_all(wanted_ids))
         id_sets.append({row[0] for row in await call.context.database.fetch(text, *statement.values)})
     owned_ids, followed_ids = ([wanted_id for wanted_id in wanted_ids if wanted_id in ids] for ids in id_sets)
     return response.json(OwnedIds(owned_ids, followed_ids), headers=PRIVATE)
@@ -146,7 +146,7 @@ async def show_owned(call: StoreRequest[OwnedQuery, Nothing]) -> Response:
 async def list_follows(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List what the caller follows: products and organisations, the latest first."""
     database, owner = call.context.database, call.caller.owner
-    unseen_counts = await _unseen(database, owner)
+    unseen_counts = await _unseen_counts(database, owner)
     items: list[tuple[Instant, str, bytes]] = []
     for followed_at, target_id, slug, title, card in await database.scan(FOLLOWED_PRODUCTS, owner):
         target = Target("product", slug, title)
@@ -167,7 +167,7 @@ def _item(target: Target, followed_at: Instant, unseen_count: int, card: bytes) 
     return b'{"target":%b,"since":%b,"unseen":%d,"product":%b}' % members
 
 
-async def _unseen(database: Database, owner: str) -> dict[tuple[str, str], int]:
+async def _unseen_counts(database: Database, owner: str) -> dict[tuple[str, str], int]:
     """The number of releases of what is followed, since the notifications were last seen."""
     after_instant = max(await seen_at(database, owner), clock.later(clock.now(), seconds=-WINDOW_S))
     return {
@@ -207,7 +207,7 @@ async def _follow(transaction: Transaction, owner: str, target: Target, target_i
 async def unfollow_product(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Stop following a product."""
     id_or_slug = call.path["id"]
-    catalog_entry = await entry(call.transaction, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    catalog_entry = await find_entry(call.transaction, id_or_slug, is_id=ids.is_uuid(id_or_slug))
     # What the caller may not see and does not follow is not found.
     if catalog_entry is None or not await _unfollow(call, "product", catalog_entry.product_id):
         await visible_entry(call.transaction, call.caller, id_or_slug)

@@ -112,7 +112,7 @@ class RedeemCode(NamedTuple):
     is_redeemed: bool
 
 
-async def code(reader: Reader, code_hash: bytes, owner: str) -> RedeemCode | None:
+async def redeem_code(reader: Reader, code_hash: bytes, owner: str) -> RedeemCode | None:
     """The code with this hash, for this owner."""
     row = await reader.fetch_one(CODE, code_hash, owner)
     if row is None:
@@ -152,7 +152,7 @@ class PreparedBatch(msgspec.Struct):
     count: int
 
 
-async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewBatch) -> PreparedBatch:
+async def prepare_batch(store: Store, caller: Caller, org_slug: str | None, body: NewBatch) -> PreparedBatch:
     """Store a batch and its codes. The codes are not valid until the batch is activated.
 
     Raises:
@@ -162,7 +162,7 @@ async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewB
     """
     org = await organisation_of(store.database, caller, org_slug, "admin:org")
     products = await _own_products(store.database, org.id, body.products)
-    uses = _uses(body)
+    uses = _max_uses(body)
     start_instant = _instant("/valid_from", body.valid_from)
     end_instant = _instant("/expires_at", body.expires_at)
     if start_instant is not None and end_instant is not None and end_instant <= start_instant:
@@ -193,7 +193,7 @@ async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewB
     return PreparedBatch(batch_id, seed, body.count)
 
 
-async def add_known(
+async def add_batch(
     transaction: Transaction,
     org_id: str,
     kind: Literal["license", "promo"],
@@ -221,7 +221,7 @@ def _instant(pointer: str, moment: datetime | None) -> clock.Instant | None:
         raise invalid_member(pointer, str(error)) from error
 
 
-def _uses(body: NewBatch) -> int:
+def _max_uses(body: NewBatch) -> int:
     if body.kind == "promo":
         if body.max_uses is None:
             raise invalid_member("/max_uses", "is required for promo codes")
@@ -235,7 +235,7 @@ async def _own_products(database: Database, org_id: str, names: list[str]) -> li
     """The ids of the named products, which must be the organisation's own."""
     product_ids: list[str] = []
     for index, name in enumerate(names):
-        entry = await catalog.entry(database, name, is_id=ids.is_uuid(name))
+        entry = await catalog.find_entry(database, name, is_id=ids.is_uuid(name))
         if entry is None or entry.org_id != org_id:
             raise invalid_member(f"/products/{index}", "does not belong to the organisation")
         if entry.status == "archived":
@@ -259,7 +259,7 @@ def _lines(seed: bytes, start: int, stop: int) -> bytes:
     return "".join(f"{code}\n" for code in derive_codes(seed, start, stop)).encode()
 
 
-async def collect_abandoned(store: Store) -> int:
+async def delete_abandoned(store: Store) -> int:
     """Remove batches whose issuing was interrupted more than an hour ago; return their number."""
     oldest_kept = clock.later(clock.now(), seconds=-ABANDONED_AFTER_S)
     rows = await store.database.fetch(ABANDONED, oldest_kept)

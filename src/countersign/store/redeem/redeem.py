@@ -68,13 +68,13 @@ async def find_code(store: Store, owner: str, address: str, typed_code: str) -> 
         CodeNotFound: the code does not exist.
         RateLimited: this owner or address recently sent too many unknown codes.
     """
-    code_found = await codes.code(store.database, codes.digest(typed_code), owner)
-    if code_found is None or not codes.is_full_length(typed_code):
+    code = await codes.redeem_code(store.database, codes.digest(typed_code), owner)
+    if code is None or not codes.is_full_length(typed_code):
         await _require_below_limit(store, owner, address)
-    if code_found is None:
+    if code is None:
         await _count_failure(store, owner, address)
         raise CodeNotFound("the code does not exist")
-    return code_found
+    return code
 
 
 async def redeem(transaction: Transaction, owner: str, typed_code: str, redeem_code: RedeemCode) -> Redemption:
@@ -85,7 +85,7 @@ async def redeem(transaction: Transaction, owner: str, typed_code: str, redeem_c
         CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: the code cannot be redeemed, and nothing changes.
     """
     if redeem_code.is_redeemed:
-        return Redemption(_result(redeem_code, already_owned=False), is_repeated=True)
+        return Redemption(_redeem_result(redeem_code, already_owned=False), is_repeated=True)
     now = clock.now()
     _require_usable(redeem_code, now)
     code_hash = codes.digest(typed_code)
@@ -94,44 +94,44 @@ async def redeem(transaction: Transaction, owner: str, typed_code: str, redeem_c
     )
     if not granted_products:
         # The products are owned by other means, or by this code in a concurrent call that committed first.
-        earlier_result = await _found_again(transaction, code_hash, owner)
-        if not earlier_result.is_redeemed:
-            _require_usable(earlier_result, now)
+        current_code = await _reload_code(transaction, code_hash, owner)
+        if not current_code.is_redeemed:
+            _require_usable(current_code, now)
         return Redemption(
-            _result(redeem_code, already_owned=not earlier_result.is_redeemed), earlier_result.is_redeemed
+            _redeem_result(redeem_code, already_owned=not current_code.is_redeemed), current_code.is_redeemed
         )
     if not await transaction.run(codes.INSERT_REDEMPTION, code_hash, owner, now):
-        return Redemption(_result(redeem_code, already_owned=False), is_repeated=True)
+        return Redemption(_redeem_result(redeem_code, already_owned=False), is_repeated=True)
     if not await transaction.run(codes.USE_CODE, code_hash, redeem_code.max_uses):
-        _require_usable(await _found_again(transaction, code_hash, owner), now)
+        _require_usable(await _reload_code(transaction, code_hash, owner), now)
         raise CodeAlreadyRedeemed("every use of this code is taken")
-    return Redemption(_result(redeem_code, already_owned=False), is_repeated=False)
+    return Redemption(_redeem_result(redeem_code, already_owned=False), is_repeated=False)
 
 
-async def _found_again(transaction: Transaction, code_hash: bytes, owner: str) -> RedeemCode:
-    code_found = await codes.code(transaction, code_hash, owner)
-    if code_found is None:
+async def _reload_code(transaction: Transaction, code_hash: bytes, owner: str) -> RedeemCode:
+    code = await codes.redeem_code(transaction, code_hash, owner)
+    if code is None:
         raise CodeNotFound("the code does not exist")
-    return code_found
+    return code
 
 
-def _result(code_found: RedeemCode, *, already_owned: bool) -> RedeemResult:
-    return RedeemResult(True, code_found.products[0], code_found.products, already_owned)
+def _redeem_result(code: RedeemCode, *, already_owned: bool) -> RedeemResult:
+    return RedeemResult(True, code.products[0], code.products, already_owned)
 
 
-def _require_usable(code_found: RedeemCode, now: clock.Instant) -> None:
-    if code_found.status == "revoked":
+def _require_usable(code: RedeemCode, now: clock.Instant) -> None:
+    if code.status == "revoked":
         raise CodeRevoked("this code was revoked")
-    if code_found.valid_from is not None and now < code_found.valid_from:
-        start = clock.rfc3339(code_found.valid_from)
+    if code.valid_from is not None and now < code.valid_from:
+        start = clock.rfc3339(code.valid_from)
         raise CodeExpired(f"this code is valid from {start} on", resolution=f"Redeem the code again from {start} on.")
-    if code_found.expires_at is not None and now >= code_found.expires_at:
-        raise CodeExpired(f"this code was valid until {clock.rfc3339(code_found.expires_at)}")
-    if code_found.uses >= code_found.max_uses:
+    if code.expires_at is not None and now >= code.expires_at:
+        raise CodeExpired(f"this code was valid until {clock.rfc3339(code.expires_at)}")
+    if code.uses >= code.max_uses:
         raise CodeAlreadyRedeemed("every use of this code is taken")
 
 
-def _limits(store: Store, owner: str, address: str) -> tuple[tuple[str, int], tuple[str, int]]:
+def _failure_limits(store: Store, owner: str, address: str) -> tuple[tuple[str, int], tuple[str, int]]:
     return (
         (f"codes\0{owner}", store.settings.code_failures_person),
         (f"codes\0{address}", store.settings.code_failures_address),
@@ -139,13 +139,13 @@ def _limits(store: Store, owner: str, address: str) -> tuple[tuple[str, int], tu
 
 
 async def _require_below_limit(store: Store, owner: str, address: str) -> None:
-    for key, limit in _limits(store, owner, address):
+    for key, limit in _failure_limits(store, owner, address):
         _require_allowed(await store.counters.peek(key, limit, FAILURES_WINDOW_S))
 
 
 async def _count_failure(store: Store, owner: str, address: str) -> None:
     """Count an unknown code; concurrent guesses beyond the limit are rejected."""
-    for key, limit in _limits(store, owner, address):
+    for key, limit in _failure_limits(store, owner, address):
         _require_allowed(await store.counters.hit(key, limit, FAILURES_WINDOW_S))
 
 

@@ -60,15 +60,15 @@ async def prepare_redeem(call: StoreRequest[Nothing, RedeemRequest]) -> RedeemCo
 async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
     """Redeem a code into the caller's library. Repeating it returns the same response, with the header
     `Already-Redeemed: true`."""
-    code_found = cast("RedeemCode", call.prepared)
-    redemption = await redeem(call.transaction, call.caller.owner, call.body.code, code_found)
+    code = cast("RedeemCode", call.prepared)
+    redemption = await redeem(call.transaction, call.caller.owner, call.body.code, code)
     headers = ((ALREADY_REDEEMED, "true"),) if redemption.is_repeated else ()
     return response.json(redemption.result, headers=headers)
 
 
 async def prepare_codes(call: StoreRequest[CodesQuery, NewBatch]) -> PreparedBatch:
     """Store the codes before the transaction of the request begins, because storing many codes takes long."""
-    return await codes.prepare(call.context, call.caller, call.query.org, call.body)
+    return await codes.prepare_batch(call.context, call.caller, call.query.org, call.body)
 
 
 async def issue_codes(call: StoreRequest[CodesQuery, NewBatch]) -> Response:
@@ -78,17 +78,19 @@ async def issue_codes(call: StoreRequest[CodesQuery, NewBatch]) -> Response:
     # The seed is encrypted with the Idempotency-Key, so that a repeated request returns the codes again. Without a key,
     # the seed is discarded.
     encrypted_seed = (
-        None if key is None else encrypt_with_secret(_key(key), prepared_batch.batch_id.encode(), prepared_batch.seed)
+        None
+        if key is None
+        else encrypt_with_secret(_idempotency_key_bytes(key), prepared_batch.batch_id.encode(), prepared_batch.seed)
     )
     await call.transaction.run(codes.ACTIVATE_BATCH, prepared_batch.batch_id, encrypted_seed)
-    return _issued(prepared_batch, "text/csv" in (call.headers.get("accept") or ""))
+    return _issued_response(prepared_batch, "text/csv" in (call.headers.get("accept") or ""))
 
 
-def _key(header: str) -> bytes:
+def _idempotency_key_bytes(header: str) -> bytes:
     return header.strip().strip('"').lower().encode()
 
 
-def _issued(prepared_batch: PreparedBatch, as_csv: bool) -> Response:
+def _issued_response(prepared_batch: PreparedBatch, as_csv: bool) -> Response:
     body = _csv(prepared_batch) if as_csv else _document(prepared_batch)
     return Response(201, body, CSV if as_csv else "application/json", (("Batch-Id", prepared_batch.batch_id),))
 
@@ -99,8 +101,8 @@ async def replay_codes(call: StoreRequest[CodesQuery, NewBatch], replayed: Respo
     row = await call.context.database.fetch_one(codes.SEALED_SEED, batch_id)
     if row is None or row[0] is None:
         raise BatchNotFound("the batch no longer exists")
-    seed = decrypt_with_secret(_key(call.headers.get(HEADER) or ""), batch_id.encode(), bytes(row[0]))
-    answer = _issued(PreparedBatch(batch_id, seed, row[1]), replayed.media_type == CSV)
+    seed = decrypt_with_secret(_idempotency_key_bytes(call.headers.get(HEADER) or ""), batch_id.encode(), bytes(row[0]))
+    answer = _issued_response(PreparedBatch(batch_id, seed, row[1]), replayed.media_type == CSV)
     answer.headers = replayed.headers
     return answer
 

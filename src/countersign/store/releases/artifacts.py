@@ -101,7 +101,7 @@ async def announce(
         raise invalid_member("/size", f"must be at most {max_mib * MEBIBYTE}, {max_mib} MiB")
     if release.status == "yanked":
         raise Yanked(f"the release {release.version} was yanked")
-    artifact_id = await _receiving(transaction, release, body)
+    artifact_id = await _find_or_add_artifact(transaction, release, body)
     address = await uploads.announce(
         transaction,
         "artifact",
@@ -115,7 +115,7 @@ async def announce(
     return Announcement(artifact_id, address)
 
 
-async def _receiving(transaction: Transaction, release: OwnedRelease, body: NewArtifact) -> str:
+async def _find_or_add_artifact(transaction: Transaction, release: OwnedRelease, body: NewArtifact) -> str:
     """Return the id of a new or unfinished artifact with this filename. The artifact then has no upload."""
     artifact_id = ids.new_uuid()
     row = (release.id, body.filename, body.size, body.platform, clock.now())
@@ -124,7 +124,7 @@ async def _receiving(transaction: Transaction, release: OwnedRelease, body: NewA
     existing_row = await transaction.fetch_one(BY_FILENAME, release.id, body.filename)
     if existing_row is not None and existing_row[1] == "receiving":
         # To avoid deadlocks, lock the upload before the artifact, as all other code does.
-        await uploads.drop_of_subject(transaction, existing_row[0])
+        await uploads.delete_of_subject(transaction, existing_row[0])
         if await transaction.run(ANNOUNCE_AGAIN, existing_row[0], body.size, body.platform):
             return existing_row[0]
     # A concurrent request may have removed or finished the artifact: insert it, unless it exists now.
@@ -151,7 +151,7 @@ async def abandon(transaction: Transaction, upload: Upload) -> None:
 async def remove_all(transaction: Transaction, release_id: str) -> None:
     """Remove all files of a draft release, including unfinished uploads. The collector removes unused blobs later."""
     for (artifact_id,) in await transaction.fetch(OF_RELEASE, release_id):
-        await uploads.drop_of_subject(transaction, artifact_id)
+        await uploads.delete_of_subject(transaction, artifact_id)
     await counts.forget_release(transaction, release_id)
     await transaction.run(DELETE_ALL, release_id)
 
@@ -168,7 +168,7 @@ async def _keep(transaction: Transaction, upload: Upload, content: Content) -> N
     await projection.refresh(transaction, product[0], reindex=False)
 
 
-async def _answer(reader: Reader, upload: Upload) -> Response:
+async def _upload_response(reader: Reader, upload: Upload) -> Response:
     row = await reader.fetch_one(BY_ID, upload.subject_id)
     if row is None:
         raise UploadNotFound("the artifact of this upload was removed")
@@ -176,7 +176,7 @@ async def _answer(reader: Reader, upload: Upload) -> Response:
     return response.json(Artifact(*row), 201, location)
 
 
-ARTIFACT = Purpose("artifact", _content, _keep, abandon, _answer)
+ARTIFACT = Purpose("artifact", _content, _keep, abandon, _upload_response)
 
 
 async def announce_artifact(call: StoreRequest[Nothing, NewArtifact]) -> Response:
@@ -213,19 +213,19 @@ async def show_upload(call: StoreRequest[Nothing, Nothing]) -> Response:
 async def download_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Download a file of a release. Free products need no credential; others require an entitlement."""
     store = call.context
-    artifact, is_for_anyone = await download.permitted(store, call.caller, call.path["artifact_id"])
+    artifact, is_public = await download.permitted_artifact(store, call.caller, call.path["artifact_id"])
     count = download.download_counter(store, artifact.id)
     address = await download.redirect_address(store, artifact)
     if address is None:
-        content_answer = download.stored_content(artifact, is_for_anyone=is_for_anyone)
-        return await range_response.range_response(store.blobs, call.headers, content_answer, count)
+        content_response = download.stored_content(artifact, is_public=is_public)
+        return await range_response.range_response(store.blobs, call.headers, content_response, count)
     byte_range = requested_range(call.headers.get("range"), artifact.size)
-    counts = byte_range is None or byte_range.start == 0
+    is_counted = byte_range is None or byte_range.start == 0
     headers = (("Location", address), ("Cache-Control", "no-store"), ("Content-Length", "0"))
-    return Response(307, _nothing(count if counts else None), OCTETS, headers)
+    return Response(307, _empty_body(count if is_counted else None), OCTETS, headers)
 
 
-async def _nothing(begin: Callable[[], Awaitable[None]] | None) -> AsyncIterator[bytes]:
+async def _empty_body(begin: Callable[[], Awaitable[None]] | None) -> AsyncIterator[bytes]:
     """An empty body; HEAD requests do not read it."""
     if begin is not None:
         await begin()

@@ -76,13 +76,13 @@ class CollectionReport(NamedTuple):
         return notes
 
 
-class _Survey(NamedTuple):
-    """The contents of the blob store. `due` contains the files to remove, with their sizes. `gone` contains the digests
-    of files to remove that are not stored."""
+class _BlobComparison(NamedTuple):
+    """The differences between the blob store and the database. `due` contains the files to remove, with their sizes.
+    `missing` contains the digests of files to remove that are not stored."""
 
     files: int
     due: dict[str, int]
-    gone: list[str]
+    missing: list[str]
     unknown: list[str]
     unknown_bytes: int
 
@@ -96,15 +96,15 @@ async def collect(store: Store, *, is_confirmed: bool = False, takes_unknown: bo
     """
     idle_before = clock.later(clock.now(), seconds=-MIN_IDLE_S)
     try:
-        await _require_own(store)
+        await _require_own_blob_store(store)
     except (InstallationMismatch, DatabaseOutdated) as refused:
-        await _report(store, CollectionReport(clock.now(), stopped=f"{refused.detail}. {refused.remedy}"))
+        await _store_report(store, CollectionReport(clock.now(), stopped=f"{refused.detail}. {refused.remedy}"))
         return CollectResult(0, 0, 0, refused.detail)
-    expired_uploads = await _expired_uploads(store)
-    abandoned_stages = await _abandoned_stages(store, idle_before)
+    expired_uploads = await _remove_expired_uploads(store)
+    abandoned_stages = await _discard_abandoned_stages(store, idle_before)
     if expired_uploads or abandoned_stages:
         _log().info("removed uploads", expired=expired_uploads, leftovers=abandoned_stages)
-    removed_blobs, stop_reason = await _unused_blobs(
+    removed_blobs, stop_reason = await _remove_unused_blobs(
         store, idle_before, is_confirmed=is_confirmed, takes_unknown=takes_unknown
     )
     return CollectResult(expired_uploads, abandoned_stages, removed_blobs, stop_reason)
@@ -116,7 +116,7 @@ async def report(reader: Reader) -> CollectionReport | None:
     return None if row is None else CollectionReport(*row)
 
 
-async def _require_own(store: Store) -> None:
+async def _require_own_blob_store(store: Store) -> None:
     """Check that the blob store belongs to this installation. Also check that the database is not older than the last
     removal of files from the blob store.
 
@@ -124,12 +124,12 @@ async def _require_own(store: Store) -> None:
         InstallationMismatch, DatabaseOutdated: the check failed.
         Unavailable: database or blob store are unavailable.
     """
-    locations = lifespan.installation_places(store.settings, store.database, store.blobs)
+    locations = lifespan.installation_id_locations(store.settings, store.database, store.blobs)
     await installation_id.register(locations, await installation_id.examine(locations))
     await installation_id.advance(store.database, store.blobs, locations.blobs_name)
 
 
-async def _expired_uploads(store: Store) -> int:
+async def _remove_expired_uploads(store: Store) -> int:
     removed_uploads = 0
     while batch := await uploads.expired(store.database, UPLOADS_PER_BATCH):
         for upload in batch:
@@ -140,14 +140,14 @@ async def _expired_uploads(store: Store) -> int:
 
 async def _remove_upload(store: Store, upload: Upload) -> None:
     async with store.database.transaction() as transaction:
-        if await uploads.drop_open(transaction, upload.id):
+        if await uploads.delete_unfinished(transaction, upload.id):
             await ABANDON[upload.purpose](transaction, upload)
         else:
-            await uploads.drop_finished(transaction, upload.id)
+            await uploads.delete_finished(transaction, upload.id)
     await store.blobs.discard(upload.id)
 
 
-async def _abandoned_stages(store: Store, idle_before: Instant) -> int:
+async def _discard_abandoned_stages(store: Store, idle_before: Instant) -> int:
     """Discard staged parts of finished or removed uploads that were not written to for a day. This is safe because the
     blob store belongs only to this installation."""
     removed_stages = 0
@@ -184,7 +184,7 @@ def _count_removals() -> Generator[_Removals]:
             _log().info("removed files that were unreferenced for a day", files=removals.files, bytes=removals.size)
 
 
-async def _unused_blobs(
+async def _remove_unused_blobs(
     store: Store, idle_before: Instant, *, is_confirmed: bool, takes_unknown: bool
 ) -> tuple[int, str]:
     """Finish the removals of an earlier run, then remove due files; return the number of removed files, and the reason
@@ -193,19 +193,19 @@ async def _unused_blobs(
     with _count_removals() as removals:
         await _finish_removals(store, idle_before, removals)
         await blobs.note_unused(database)
-        survey = await _survey(store, idle_before)
-        if takes_unknown and survey.unknown:
-            await blobs.note_idle(database, *survey.unknown)
-            _log().info("unknown files will be removed after a day", files=len(survey.unknown))
-            survey = survey._replace(unknown=[], unknown_bytes=0)
-        stop_reason = "" if is_confirmed else _stop_reason(survey)
-        notes = (survey.files, len(survey.due), len(survey.unknown), survey.unknown_bytes)
-        await _report(store, CollectionReport(clock.now(), *notes, stop_reason))
+        comparison = await _compare_blobs(store, idle_before)
+        if takes_unknown and comparison.unknown:
+            await blobs.note_idle(database, *comparison.unknown)
+            _log().info("unknown files will be removed after a day", files=len(comparison.unknown))
+            comparison = comparison._replace(unknown=[], unknown_bytes=0)
+        stop_reason = "" if is_confirmed else _stop_reason(comparison)
+        counts = (comparison.files, len(comparison.due), len(comparison.unknown), comparison.unknown_bytes)
+        await _store_report(store, CollectionReport(clock.now(), *counts, stop_reason))
         if stop_reason:
             return removals.files, stop_reason
-        for sha256 in survey.gone:
+        for sha256 in comparison.missing:
             await blobs.remove_unused(database, store.blobs, sha256, idle_before)
-        for sha256, length in survey.due.items():
+        for sha256, length in comparison.due.items():
             if await blobs.remove_unused(database, store.blobs, sha256, idle_before):
                 removals.add(length)
         return removals.files, ""
@@ -213,50 +213,50 @@ async def _unused_blobs(
 
 async def _finish_removals(store: Store, idle_before: Instant, removals: _Removals) -> None:
     """Remove the files whose removal an interrupted run started, unless another run has claimed the removal."""
-    while condemned_blobs := await blobs.condemned(store.database, UPLOADS_PER_BATCH):
+    while condemned_blobs := await blobs.condemned_blobs(store.database, UPLOADS_PER_BATCH):
         for sha256, size in condemned_blobs:
             if await blobs.remove_condemned(store.database, store.blobs, sha256, idle_since=idle_before):
                 removals.add(size)
 
 
-async def _survey(store: Store, idle_before: Instant) -> _Survey:
+async def _compare_blobs(store: Store, idle_before: Instant) -> _BlobComparison:
     """Compare the stored files with the database. Both are read in the order of their digests."""
     files, unknown_bytes = 0, 0
     due_blobs, unknown_blobs = dict[str, int](), list[str]()
-    blobs_left = await blobs.due(store.database, idle_before)
+    missing_blobs = await blobs.due_blobs(store.database, idle_before)
     digests = blobs.known_digests(store.database)
     last_digest = await anext(digests, None)
     async for sealed_blob in store.blobs.sealed():
         files += 1
         while last_digest is not None and last_digest < sealed_blob.sha256:
             last_digest = await anext(digests, None)
-        if sealed_blob.sha256 in blobs_left:
-            blobs_left.remove(sealed_blob.sha256)
+        if sealed_blob.sha256 in missing_blobs:
+            missing_blobs.remove(sealed_blob.sha256)
             due_blobs[sealed_blob.sha256] = sealed_blob.size
         elif last_digest != sealed_blob.sha256 and sealed_blob.changed_at < idle_before:
             unknown_blobs.append(sealed_blob.sha256)
             unknown_bytes += sealed_blob.size
-    return _Survey(files, due_blobs, sorted(blobs_left), unknown_blobs, unknown_bytes)
+    return _BlobComparison(files, due_blobs, sorted(missing_blobs), unknown_blobs, unknown_bytes)
 
 
-def _stop_reason(survey: _Survey) -> str:
+def _stop_reason(comparison: _BlobComparison) -> str:
     """Return the reason not to remove the due files, or an empty text if they may be removed."""
-    if len(survey.due) <= max(1, survey.files // MAX_SHARE):
+    if len(comparison.due) <= max(1, comparison.files // MAX_SHARE):
         return ""
     return (
-        f"{len(survey.due)} of {survey.files} stored files are due for removal, which is more than a tenth. Check that "
-        f"nothing is wrong with the database; to remove them, run: {CONFIRM}"
+        f"{len(comparison.due)} of {comparison.files} stored files are due for removal, which is more than a "
+        f"tenth. Check that nothing is wrong with the database; to remove them, run: {CONFIRM}"
     )
 
 
-async def _report(store: Store, current_report: CollectionReport) -> None:
+async def _store_report(store: Store, current_report: CollectionReport) -> None:
     """Store the report for `doctor` and the metrics, and log changes that the operator should know."""
-    report_before = await report(store.database)
+    last_report = await report(store.database)
     async with store.database.transaction() as transaction:
         await transaction.run(SET_REPORT, *current_report)
-    if current_report.stopped and (report_before is None or report_before.stopped != current_report.stopped):
+    if current_report.stopped and (last_report is None or last_report.stopped != current_report.stopped):
         _log().error("the collector is stopped: due files are not removed", reason=current_report.stopped)
-    if current_report.unknown and (report_before is None or report_before.unknown != current_report.unknown):
+    if current_report.unknown and (last_report is None or last_report.unknown != current_report.unknown):
         _log().warning(
             "stored files are unknown to the database and are kept",
             files=current_report.unknown,

@@ -143,12 +143,12 @@ async def reserve(database: Database, store: BlobStore, blobs: Sequence[tuple[st
         reservations = [await touch(transaction, sha256, size) for sha256, size in sorted(set(blobs))]
     for reservation in reservations:
         if await store.size(reservation.sha256) != reservation.size:
-            await _give_up(database, store, reservation.sha256)
+            await _drop_missing(database, store, reservation.sha256)
             raise BlobRemoved("a file that was just stored was removed", headers={"Retry-After": "1"})
     return reservations
 
 
-async def _give_up(database: Database, store: BlobStore, sha256: str) -> None:
+async def _drop_missing(database: Database, store: BlobStore, sha256: str) -> None:
     """Remove a blob that was reserved although its bytes are not stored, because backups expect the bytes of every
     live blob."""
     await note_idle(database, sha256)
@@ -221,7 +221,7 @@ async def put(database: Database, store: BlobStore, data: bytes) -> str:
     return await store.put(data)
 
 
-async def unused(database: Database, idle_before: Instant) -> AsyncIterator[str]:
+async def unused_blobs(database: Database, idle_before: Instant) -> AsyncIterator[str]:
     """Blobs that are unreferenced and were not touched since `idle_before`."""
     rows = await database.scan(USES, "", idle_before)
     while rows:
@@ -236,7 +236,7 @@ async def note_unused(database: Database) -> None:
     now = clock.now()
     async with database.transaction() as transaction:
         await transaction.run(FORGET_REFERRED)
-    unused_digests = [sha256 async for sha256 in unused(database, now)]
+    unused_digests = [sha256 async for sha256 in unused_blobs(database, now)]
     await _note(database, NOTE_FIRST_IDLE, unused_digests, now)
 
 
@@ -246,7 +246,7 @@ async def _note(database: Database, statement: str, digests: Sequence[str], sinc
             await transaction.run_many(statement, [(sha256, since_instant) for sha256 in digests[start : start + PAGE]])
 
 
-async def due(database: Database, idle_before: Instant) -> set[str]:
+async def due_blobs(database: Database, idle_before: Instant) -> set[str]:
     """Blobs that have been unreferenced since `idle_before` or longer."""
     checked_digests: set[str] = set()
     last_digest = ""
@@ -265,7 +265,7 @@ async def known_digests(database: Database) -> AsyncIterator[str]:
         last_digest = rows[-1][0]
 
 
-async def condemned(reader: Reader, limit: int) -> list[tuple[str, int]]:
+async def condemned_blobs(reader: Reader, limit: int) -> list[tuple[str, int]]:
     """Blobs whose removal was started and not finished, and that no collector has claimed, with their size; 0 if the
     size is unknown."""
     now = clock.now()

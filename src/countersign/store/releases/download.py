@@ -106,7 +106,7 @@ class DownloadableArtifact(NamedTuple):
     product_status: str
 
 
-async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[DownloadableArtifact, bool]:
+async def permitted_artifact(store: Store, caller: Caller, artifact_id: str) -> tuple[DownloadableArtifact, bool]:
     """Return the artifact if the caller may download it, and whether the artifact is public.
 
     Raises:
@@ -146,12 +146,12 @@ async def _ready_artifact(reader: Reader, artifact_id: str) -> DownloadableArtif
     return None if row is None else DownloadableArtifact(*row)
 
 
-def stored_content(artifact: DownloadableArtifact, *, is_for_anyone: bool) -> StoredContent:
+def stored_content(artifact: DownloadableArtifact, *, is_public: bool) -> StoredContent:
     """Return the artifact's content with its headers. A header marks files of a yanked release."""
     headers = (("Content-Disposition", attachment(artifact.filename)),)
     if artifact.release_status == "yanked":
         headers = (*headers, ("Release-Status", "yanked"))
-    return StoredContent(artifact.sha256, artifact.size, SHARED if is_for_anyone else PRIVATE, headers=headers)
+    return StoredContent(artifact.sha256, artifact.size, SHARED if is_public else PRIVATE, headers=headers)
 
 
 async def redirect_address(store: Store, artifact: DownloadableArtifact) -> str | None:

@@ -34,12 +34,12 @@ class ReleaseBuilds:
 
 async def builds_of(store: Store, release_id: str) -> ReleaseBuilds:
     """The release's builds, read before any row is locked."""
-    builds_found: list[tuple[Build, list[str]]] = []
+    with_names: list[tuple[Build, list[str]]] = []
     for artifact_id in await _built_artifacts(store.database, release_id):
         build = await builds.build(store.database, artifact_id)
         if build is not None:
-            builds_found.append((build, await builds.chunk_names(store, build)))
-    return ReleaseBuilds(builds_found)
+            with_names.append((build, await builds.chunk_names(store, build)))
+    return ReleaseBuilds(with_names)
 
 
 async def remove(transaction: Transaction, release: OwnedRelease, release_builds: ReleaseBuilds) -> None:
@@ -51,7 +51,7 @@ async def remove(transaction: Transaction, release: OwnedRelease, release_builds
     """
     await lifecycle.require_draft(transaction, release)
     for build, names in release_builds.builds:
-        await builds.drop_build(transaction, build, names)
+        await builds.delete_build(transaction, build, names)
     if await _built_artifacts(transaction, release.id):
         raise lifecycle.JustChanged("a file of the release was processed concurrently")
     await files.remove_all(transaction, release.id)
@@ -62,7 +62,7 @@ async def _built_artifacts(reader: Reader, release_id: str) -> list[str]:
     return [artifact_id for (artifact_id,) in await reader.fetch(OF_RELEASE, release_id)]
 
 
-async def _prepare(call: StoreRequest[Nothing, Nothing]) -> ReleaseBuilds:
+async def prepare_removal(call: StoreRequest[Nothing, Nothing]) -> ReleaseBuilds:
     database, path = call.context.database, call.path
     release = await owned_release(database, call.caller, path["id"], path["version"], WRITE_RELEASES)
     return await builds_of(call.context, release.id) if release.status == "draft" else ReleaseBuilds()
@@ -82,7 +82,7 @@ ROUTES = (
         "DELETE",
         "/products/{id}/releases/{version}",
         remove_draft,
-        prepare=_prepare,
+        prepare=prepare_removal,
         answers={204: None},
         refusals=(ProductNotFound, NotYourOrganisation, ReleaseNotFound, AlreadyPublished, JustChanged),
         scope=WRITE_RELEASES,

@@ -74,17 +74,17 @@ async def insert_product(
     transaction: Transaction, product_id: str, org_id: str, body: ProductWrite, status: str, now: Instant
 ) -> bool:
     """Write a new product. Return False if its slug is taken."""
-    return bool(await transaction.run(INSERT_PRODUCT, product_id, org_id, *_members(body), status, now))
+    return bool(await transaction.run(INSERT_PRODUCT, product_id, org_id, *_column_values(body), status, now))
 
 
 async def replace_product(
     transaction: Transaction, product_id: str, body: ProductWrite, status: str, now: Instant
 ) -> bool:
     """Replace all writable members. Return False if another product has the slug."""
-    return bool(await transaction.run(REPLACE_PRODUCT, product_id, *_members(body), status, now))
+    return bool(await transaction.run(REPLACE_PRODUCT, product_id, *_column_values(body), status, now))
 
 
-def _members(body: ProductWrite) -> tuple[str | None, ...]:
+def _column_values(body: ProductWrite) -> tuple[str | None, ...]:
     return (
         body.slug,
         body.title,
@@ -118,7 +118,7 @@ async def is_notes_only(reader: Reader, release_id: str) -> bool:
     return row is not None and bool(row[0])
 
 
-async def files_of(reader: Reader, release_id: str) -> list[ReleaseFile]:
+async def release_files(reader: Reader, release_id: str) -> list[ReleaseFile]:
     """Return the files of a release, ordered by name."""
     rows = await reader.fetch(FILES, release_id)
     return [ReleaseFile(filename, platform, bool(is_built)) for filename, platform, is_built in rows]
@@ -133,7 +133,7 @@ class StillEntitled(Refused):
     resolution = "Revoke the entitlements first, or set the status to draft to take it off the catalog."
 
 
-def check(body: ProductWrite) -> None:
+def check_product(body: ProductWrite) -> None:
     """Check the rules that the schema does not express.
 
     Raises:
@@ -151,10 +151,10 @@ async def create(transaction: Transaction, org_id: str, body: ProductWrite, prod
     """Create a product of the organisation, and return its id. Without a status, the product is a draft.
 
     Raises:
-        InvalidRequest: as raised by `check`.
+        InvalidRequest: as raised by `check_product`.
         SlugTaken: another product has the slug.
     """
-    check(body)
+    check_product(body)
     new_id = product_id or ids.new_uuid()
     if not await insert_product(transaction, new_id, org_id, body, body.status or "draft", clock.now()):
         raise SlugTaken("the slug is taken")
@@ -166,11 +166,11 @@ async def replace(transaction: Transaction, product: OwnedProduct, body: Product
     """Replace all writable members. Without a status, the status does not change.
 
     Raises:
-        InvalidRequest: as raised by `check`.
+        InvalidRequest: as raised by `check_product`.
         SlugTaken: another product has the slug.
         StillEntitled: the new status is `archived`, and the product has entitlements.
     """
-    check(body)
+    check_product(body)
     status = body.status or product.status
     if status == "archived" and product.status != "archived":
         await _require_unowned(transaction, product.id)
@@ -305,7 +305,7 @@ async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseU
     if not isinstance(body.notes, msgspec.UnsetType):
         await transaction.run(SET_NOTES, release.id, body.notes)
     if not isinstance(body.channel, msgspec.UnsetType):
-        await _move(transaction, release, body.channel)
+        await _change_channel(transaction, release, body.channel)
     if not isinstance(body.notes_only, msgspec.UnsetType):
         written_rows = await transaction.run(SET_NOTES_ONLY, release.id, int(body.notes_only))
         if not written_rows:
@@ -340,7 +340,7 @@ async def publish(transaction: Transaction, release: OwnedRelease) -> None:
 
 
 async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
-    files = await files_of(reader, release.id)
+    files = await release_files(reader, release.id)
     if await is_notes_only(reader, release.id):
         if files:
             raise ReleaseIncomplete(f"the release {release.version} is notes_only, but has {len(files)} files")
@@ -399,11 +399,11 @@ async def promote(transaction: Transaction, release: OwnedRelease, channel: str)
         raise NotPublished("a draft cannot be promoted; change its channel instead")
     if release.status == "yanked":
         raise Yanked("a yanked release cannot be promoted")
-    await _move(transaction, release, channel)
+    await _change_channel(transaction, release, channel)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
-async def _move(transaction: Transaction, release: OwnedRelease, channel: str) -> None:
+async def _change_channel(transaction: Transaction, release: OwnedRelease, channel: str) -> None:
     if not await transaction.run(SET_CHANNEL, release.id, channel):
         raise Yanked(f"the release {release.version} was yanked and cannot change its channel")
 

@@ -38,7 +38,7 @@ from countersign.store.releases.media_formats import (
     reencode_cover,
 )
 from countersign.store.releases.permissions import NotYourOrganisation, OwnedProduct, owned_product
-from countersign.store.releases.processing.sandboxed_process import SandboxedProcess, WorkerDied, running
+from countersign.store.releases.processing.sandboxed_process import SandboxedProcess, WorkerDied, run_process
 from countersign.store.releases.processing.video_duration import (
     MAX_READS,
     PROGRAM,
@@ -186,7 +186,7 @@ async def remove(transaction: Transaction, product: OwnedProduct, media_id: str)
     Raises:
         MediaNotFound: the product has no media of this id.
     """
-    await uploads.drop_of_subject(transaction, media_id)
+    await uploads.delete_of_subject(transaction, media_id)
     await transaction.run(DELETE_SIZES, media_id, product.id)
     if not await transaction.run(DELETE, media_id, product.id):
         raise MediaNotFound("the product has no media of this id")
@@ -222,20 +222,20 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
     if row is None:
         raise UploadNotFound("the media of this upload were removed")
     if row[0] == "video":
-        head = await _read(store, sha256, min(upload.size, HEAD_BYTES))
+        head = await _read_sealed(store, sha256, min(upload.size, HEAD_BYTES))
         return await _check_video(store, upload, sha256, head)
     try:
-        data = await _read(store, sha256, upload.size)
+        data = await _read_sealed(store, sha256, upload.size)
         pictures = await reencode_cover(data) if row[0] == "cover" else CoverPictures(await reencode(data), [], None)
     finally:
         # Remove the original before the new image is stored. The new image can have the same digest as the original,
         # and would be removed with it.
         await _remove_original(store, sha256)
-    sizes = tuple([await _put(store, size) for size in pictures.sizes])
-    return replace(await _put(store, pictures.picture), color=pictures.color, sizes=sizes)
+    sizes = tuple([await _store_picture(store, size) for size in pictures.sizes])
+    return replace(await _store_picture(store, pictures.picture), color=pictures.color, sizes=sizes)
 
 
-async def _put(store: Store, picture: Picture) -> Content:
+async def _store_picture(store: Store, picture: Picture) -> Content:
     digest = await blobs.put(store.database, store.blobs, picture.data)
     return Content(digest, len(picture.data), picture.media_type, picture.width, picture.height)
 
@@ -253,7 +253,7 @@ async def _duration_ms(store: Store, sha256: str, size: int, kind: VideoType) ->
     """The duration of the video, or None if the process that reads it finds none, cannot be started, or takes too long.
     A video without a duration is accepted, because browsers play it."""
     try:
-        async with _turn, asyncio.timeout(MAX_READING_S), running(PROGRAM) as process:
+        async with _turn, asyncio.timeout(MAX_READING_S), run_process(PROGRAM) as process:
             await process.send(msgspec.msgpack.encode(DurationOrder(kind, size)))
             return await _received_duration_ms(process, store, sha256, size)
     except (WorkerDied, OSError, msgspec.DecodeError) as error:
@@ -270,7 +270,7 @@ async def _received_duration_ms(process: SandboxedProcess, store: Store, sha256:
         if record.start >= size:
             break
         stop = min(record.start + record.length, size)
-        await process.send(await _read(store, sha256, stop, start=record.start))
+        await process.send(await _read_sealed(store, sha256, stop, start=record.start))
     return None
 
 
@@ -278,7 +278,7 @@ async def _remove_original(store: Store, sha256: str) -> None:
     await blobs.remove_noted(store.database, store.blobs, sha256)
 
 
-async def _read(store: Store, sha256: str, stop: int, *, start: int = 0) -> bytes:
+async def _read_sealed(store: Store, sha256: str, stop: int, *, start: int = 0) -> bytes:
     """The bytes from `start` to `stop` of a blob that was just sealed.
 
     Raises:
@@ -307,15 +307,15 @@ def _stored_values(content: Content) -> tuple[Value, ...]:
     return (content.sha256, content.size, content.media_type, *picture, content.duration_ms)
 
 
-async def _answer(reader: Reader, upload: Upload) -> Response:
+async def _upload_response(reader: Reader, upload: Upload) -> Response:
     row = await reader.fetch_one(BY_ID, upload.subject_id)
     if row is None:
         raise UploadNotFound("the media of this upload were removed")
-    shown_as = product_assembly.media_of(*row)
-    return response.json(shown_as, 201, (("Location", shown_as.url),))
+    media = product_assembly.media_of(*row)
+    return response.json(media, 201, (("Location", media.url),))
 
 
-MEDIA = Purpose("media", _content, _keep, abandon, _answer)
+MEDIA = Purpose("media", _content, _keep, abandon, _upload_response)
 
 
 WRITE_PRODUCTS = "write:products"

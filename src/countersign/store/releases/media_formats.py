@@ -161,7 +161,7 @@ def _reencode(data: bytes) -> Picture:
             if max(sides) > MAX_PIXELS_A_SIDE or min(sides) < 1 or sides[0] * sides[1] > MAX_PIXELS:
                 raise UnsupportedImage(f"the image has {image.width} × {image.height} pixels")
             image.load()
-            plain_image = _pixels_only(image, name)
+            plain_image = _without_metadata(image, name)
     except _BROKEN as error:
         raise UnsupportedImage("the bytes are not a supported image, or the image is damaged") from error
     output = io.BytesIO()
@@ -176,25 +176,25 @@ def _is_readable(name: str) -> bool:
     return name not in ("WEBP", "AVIF") or bool(features.check(name.lower()))
 
 
-def _pixels_only(image: Image.Image, name: str) -> Image.Image:
+def _without_metadata(image: Image.Image, name: str) -> Image.Image:
     """Return the image without metadata, rotated according to EXIF, in RGB or RGBA, and converted to sRGB."""
     upright = ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):
         # Scale 16-bit grey values, because `convert` would clip all values above 255.
-        shade: Image.Image = ImageMath.lambda_eval(lambda bands: bands["grey"] / 256, grey=upright.convert("I"))
-        upright = shade.convert("L")
-    is_see_through = upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info
-    mode = "RGBA" if is_see_through and name != "JPEG" else "RGB"
+        scaled: Image.Image = ImageMath.lambda_eval(lambda bands: bands["grey"] / 256, grey=upright.convert("I"))
+        upright = scaled.convert("L")
+    has_alpha = upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info
+    mode = "RGBA" if has_alpha and name != "JPEG" else "RGB"
     profile = upright.info.get("icc_profile")
     converted_image = upright.convert(mode) if upright.mode != "CMYK" or not profile else upright
     if profile:
-        converted_image = _in_srgb(converted_image, profile, mode)
+        converted_image = _converted_to_srgb(converted_image, profile, mode)
     bare_image = Image.new(mode, converted_image.size)
     bare_image.paste(converted_image)
     return bare_image
 
 
-def _in_srgb(image: Image.Image, profile: bytes, mode: str) -> Image.Image:
+def _converted_to_srgb(image: Image.Image, profile: bytes, mode: str) -> Image.Image:
     """Return the image in sRGB. A profile that is unreadable or belongs to another colour mode is ignored."""
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))

@@ -62,7 +62,7 @@ async def owned_product(reader: Reader, caller: Caller, id_or_slug: str, scope: 
         NotYourOrganisation: the product is public and belongs to another organisation.
         InsufficientScope: the caller does not have the scope in its organisation.
     """
-    entry = await catalog.entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    entry = await catalog.find_entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
     if entry is None or (entry.status != "public" and entry.org_id not in caller.orgs):
         raise ProductNotFound("no product has this id or slug")
     if entry.org_id not in caller.orgs:

@@ -27,13 +27,13 @@ from countersign.store.releases.uploads import Content, Purpose, Upload
 
 class UploadBody:
     """The body of an upload. If the connection is aborted, the stream ends without an exception, so that the received
-    bytes can be stored. `gone` then contains the error."""
+    bytes can be stored. `connection_error` then contains the error."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = b""
         self._is_over = False
-        self.gone: ClientGone | None = None
+        self.connection_error: ClientGone | None = None
 
     async def has_more(self) -> bool:
         """Wait for more bytes; False at the end of the body or connection."""
@@ -43,10 +43,10 @@ class UploadBody:
             except StopAsyncIteration:
                 self._is_over = True
             except ClientGone as gone:
-                self.gone, self._is_over = gone, True
+                self.connection_error, self._is_over = gone, True
         return bool(self._rest)
 
-    async def stretch(self, limit: int, seconds: float) -> AsyncIterator[bytes]:
+    async def read(self, limit: int, seconds: float) -> AsyncIterator[bytes]:
         """Yield the next bytes of the body, at most `limit` bytes. Stop after the given number of seconds."""
         ends_s = clock.monotonic_s() + seconds
         while limit > 0 and await self.has_more():
@@ -70,7 +70,7 @@ ATTEMPTS = 3
 
 # The locks of uploads. Only one task of this process may finish an upload, so a client's retry waits for the first
 # request.
-_turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
@@ -82,15 +82,15 @@ async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
         StorageFull: no space is left. The received parts remain stored.
         UploadNotFound: the file was announced again, or the upload has expired.
     """
-    async with _turns.setdefault(upload.id, asyncio.Lock()):
+    async with _locks.setdefault(upload.id, asyncio.Lock()):
         for _ in range(ATTEMPTS):
             current_upload = await uploads.reload(store.database, upload)
             if current_upload.finished_at is not None:
-                return await purpose.answer(store.database, current_upload)
+                return await purpose.response(store.database, current_upload)
             content = await _content(store, current_upload, purpose)
-            if content is not None and await _conclude(store, current_upload, purpose, content):
+            if content is not None and await _finish_in_transaction(store, current_upload, purpose, content):
                 await _discard(store, current_upload)
-                return await purpose.answer(store.database, current_upload)
+                return await purpose.response(store.database, current_upload)
     raise blobs.removal_in_progress()
 
 
@@ -105,7 +105,7 @@ async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | 
     except Refused as refused:
         if refused.status != UNPROCESSABLE:
             raise
-        if not await _void(store, upload, purpose):
+        if not await _abandon(store, upload, purpose):
             return None
         raise
 
@@ -122,7 +122,7 @@ async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
     return digest
 
 
-async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Content) -> bool:
+async def _finish_in_transaction(store: Store, upload: Upload, purpose: Purpose, content: Content) -> bool:
     """Finish the upload in one transaction. Return False if another request finished it, or the bytes must be sealed
     again."""
     stored_blobs = [(blob.sha256, blob.size) for blob in (content, *content.sizes)]
@@ -138,10 +138,10 @@ async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Con
         return False
 
 
-async def _void(store: Store, upload: Upload, purpose: Purpose) -> bool:
+async def _abandon(store: Store, upload: Upload, purpose: Purpose) -> bool:
     """Remove the upload and its announcement. Return False if another request finished the upload."""
     async with store.database.transaction() as transaction:
-        if not await uploads.drop_open(transaction, upload.id):
+        if not await uploads.delete_unfinished(transaction, upload.id):
             return False
         await purpose.abandon(transaction, upload)
     await _discard(store, upload)
@@ -154,10 +154,10 @@ async def _discard(store: Store, upload: Upload) -> None:
         await store.blobs.discard(upload.id)
 
 
-STRETCH_S = 30
+MAX_PART_S = 30
 """Received bytes are recorded as a part at least this often. If the service stops, only bytes after the last part are
 lost. If a connection is aborted, no bytes are lost."""
-STRETCH_BYTES = 4 << 30
+MAX_PART_BYTES = 4 << 30
 
 
 class Progress(msgspec.Struct):
@@ -174,7 +174,7 @@ async def show(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Respon
         UploadNotFound: no upload has this address.
     """
     database = call.context.database
-    upload = await uploads.by_token(database, purpose.name, call.path["token"])
+    upload = await uploads.upload_with_token(database, purpose.name, call.path["token"])
     if upload.finished_at is not None:
         return response.json(Progress([(0, upload.size - 1)], upload.size), headers=(_NO_STORE,))
     upload_parts = await uploads.parts(database, upload.id)
@@ -199,10 +199,10 @@ async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Res
         TooManyParts, and what `finish` raises.
     """
     store = call.context
-    upload = await uploads.by_token(store.database, purpose.name, call.path["token"])
-    span = uploads.span_of_request(call.headers.get("content-range"), call.headers.get("content-length"), upload.size)
+    upload = await uploads.upload_with_token(store.database, purpose.name, call.path["token"])
+    span = uploads.requested_span(call.headers.get("content-range"), call.headers.get("content-length"), upload.size)
     if upload.finished_at is not None:
-        return await purpose.answer(store.database, upload)
+        return await purpose.response(store.database, upload)
     try:
         return await _receive(call, upload, span, purpose)
     except Unavailable:
@@ -211,17 +211,17 @@ async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Res
         current_upload = await uploads.reload(store.database, upload)
         if current_upload.finished_at is None:
             raise
-        return await purpose.answer(store.database, current_upload)
+        return await purpose.response(store.database, current_upload)
 
 
 async def _receive(call: StoreRequest[Nothing, Nothing], upload: Upload, span: ByteRange, purpose: Purpose) -> Response:
     store = call.context
     upload_parts = await uploads.parts(store.database, upload.id)
-    if not uploads.is_whole(upload_parts, upload.size):
+    if not uploads.is_complete(upload_parts, upload.size):
         await _take(store, upload, span, upload_parts, UploadBody(call.chunks()))
         upload_parts = await uploads.parts(store.database, upload.id)
         upload = await uploads.reload(store.database, upload)
-    if upload.finished_at is None and not uploads.is_whole(upload_parts, upload.size):
+    if upload.finished_at is None and not uploads.is_complete(upload_parts, upload.size):
         return Response(204, headers=(("Upload-Received", uploads.received_header(upload_parts)), _NO_STORE))
     return await finish(store, upload, purpose)
 
@@ -230,13 +230,13 @@ async def _take(store: Store, upload: Upload, span: ByteRange, known_parts: Sequ
     """Stage the missing ranges of the span. Each part is recorded after it is stored durably."""
     staged_parts: list[Part] = []
     position = span.start
-    for gap in uploads.missing(known_parts, span):
+    for gap in uploads.missing_ranges(known_parts, span):
         await body.skip(gap.start - position)
         position = gap.start
         while position < gap.stop and await body.has_more():
             uploads.require_part_limit([*known_parts, *staged_parts])
-            limit = min(gap.stop - position, STRETCH_BYTES)
-            part = await store.blobs.stage(upload.id, position, body.stretch(limit, STRETCH_S))
+            limit = min(gap.stop - position, MAX_PART_BYTES)
+            part = await store.blobs.stage(upload.id, position, body.read(limit, MAX_PART_S))
             async with store.database.transaction() as transaction:
                 if not await uploads.add_part(transaction, upload.id, part):
                     return
@@ -244,9 +244,9 @@ async def _take(store: Store, upload: Upload, span: ByteRange, known_parts: Sequ
             position += part.length
     is_complete = await body.skip(span.stop - position)
     is_long = is_complete and await body.has_more()
-    if body.gone is not None:
-        raise body.gone
+    if body.connection_error is not None:
+        raise body.connection_error
     if is_long or not is_complete:
         async with store.database.transaction() as transaction:
             await uploads.forget_parts(transaction, upload.id, staged_parts)
-        raise uploads.wrong_length(is_long, span)
+        raise uploads.wrong_length_error(is_long, span)

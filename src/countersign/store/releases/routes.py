@@ -34,18 +34,18 @@ async def create_product(call: StoreRequest[NewProductQuery, ProductWrite]) -> R
     """Create a product; it is a draft until its first release is published."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, WRITE_PRODUCTS)
     product_id = await lifecycle.create(call.transaction, org.id, call.body)
-    new_product = await _detail(call.transaction, product_id)
-    new_product.status = 201
-    new_product.headers = (("Location", f"{call.context.base_url}/products/{call.body.slug}"),)
-    return new_product
+    detail = await _detail(call.transaction, product_id)
+    detail.status = 201
+    detail.headers = (("Location", f"{call.context.base_url}/products/{call.body.slug}"),)
+    return detail
 
 
 async def replace_product(call: StoreRequest[Nothing, ProductWrite]) -> Response:
     """Replace all writable members of a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     await lifecycle.lock(call.transaction, product.id)
-    current_detail = await _detail(call.transaction, product.id)
-    require_match(call.headers.get("if-match"), current_detail.etag or "")
+    detail = await _detail(call.transaction, product.id)
+    require_match(call.headers.get("if-match"), detail.etag or "")
     await lifecycle.replace(call.transaction, product, call.body)
     return await _detail(call.transaction, product.id)
 
@@ -97,7 +97,7 @@ async def _release(call: StoreRequest[Nothing, BodyT]) -> OwnedRelease:
 
 
 async def _detail(transaction: Transaction, product_id: str) -> Response:
-    entry = await catalog.entry(transaction, product_id, is_id=True)
+    entry = await catalog.find_entry(transaction, product_id, is_id=True)
     if entry is None:
         raise LookupError(f"no catalog entry of {product_id}")
     return Response(200, entry.detail, etag=entry.etag)

@@ -242,11 +242,11 @@ async def permitted_build(
     build = await builds.build_of_release(store.database, release[0], platform or "")
     if build is None:
         raise NotProcessed(f"the release {version} has no build for {platform or 'no platform'}")
-    ready_artifact, is_for_anyone = await download.permitted(store, caller, build.artifact_id)
-    return build, ready_artifact, is_for_anyone
+    ready_artifact, is_public = await download.permitted_artifact(store, caller, build.artifact_id)
+    return build, ready_artifact, is_public
 
 
-async def address(store: Store, sha256: str, filename: str) -> str:
+async def signed_address(store: Store, sha256: str, filename: str) -> str:
     """A temporary signed address of a blob, at the CDN if one is configured."""
     settings = store.settings
     if settings.downloads == "redirect" and not settings.cdn_url:
@@ -276,11 +276,11 @@ async def show_channel(call: StoreRequest[Nothing, Nothing]) -> Response:
 async def show_manifest(call: StoreRequest[BuildQuery, Nothing]) -> Response:
     """Show the signed manifest of a build: every file with mode, digest and chunks."""
     store = call.context
-    build, _, is_for_anyone = await permitted_build(
+    build, _, is_public = await permitted_build(
         store, call.caller, call.path["id"], call.path["version"], call.query.platform
     )
     size = await store.blobs.size(build.envelope_sha256)
-    caching = "public, max-age=300" if is_for_anyone else "private, no-cache"
+    caching = "public, max-age=300" if is_public else "private, no-cache"
     return await range_response.range_response(
         store.blobs, call.headers, StoredContent(build.envelope_sha256, size or 0, caching, JSON)
     )
@@ -300,13 +300,13 @@ async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
     locations = await builds.chunk_locations(store.database, build.org_id, names)
     packs = [
         Pack(
-            await address(store, sha256, "pack"),
+            await signed_address(store, sha256, "pack"),
             size,
             [(piece.id, piece.start, piece.length) for piece in group],
         )
         for (sha256, size), group in groupby(locations, key=lambda location: (location.pack_sha256, location.pack_size))
     ]
-    url = await address(store, ready_artifact.sha256, ready_artifact.filename)
+    url = await signed_address(store, ready_artifact.sha256, ready_artifact.filename)
     if call.headers.get(BEGINS_HEADER.lower()) == "1":
         await download.download_counter(store, ready_artifact.id, is_update=True)()
     return response.json(ChunkPlaces(packs, url, ready_artifact.size, ready_artifact.sha256, ready_artifact.filename))
@@ -318,12 +318,12 @@ async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
     new_build, _, _ = await permitted_build(store, call.caller, call.path["id"], call.path["version"], query.platform)
     old_build, _, _ = await permitted_build(store, call.caller, call.path["id"], query.from_, query.platform)
     delta_state = await deltas.pair_state(store.database, old_build.artifact_id, new_build.artifact_id)
-    deltas_listed: list[Delta] = []
+    listed_deltas: list[Delta] = []
     for sha256, size, listing in await deltas.deltas(store.database, old_build.artifact_id, new_build.artifact_id):
         content = msgspec.json.decode(listing, type=deltas.DeltaListing)
-        url = await address(store, sha256, "delta")
-        deltas_listed.append(Delta(url, size, sha256, content.old, content.files, content.memory))
-    status = "ready" if deltas_listed else "preparing" if delta_state == "wanted" else "none"
+        url = await signed_address(store, sha256, "delta")
+        listed_deltas.append(Delta(url, size, sha256, content.old, content.files, content.memory))
+    status = "ready" if listed_deltas else "preparing" if delta_state == "wanted" else "none"
     return response.json(
         DeltaOffer(
             status,
@@ -331,7 +331,7 @@ async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
             call.path["version"],
             old_build.manifest_sha256,
             new_build.manifest_sha256,
-            deltas_listed,
+            listed_deltas,
         )
     )
 

@@ -136,7 +136,7 @@ async def announce(
     return UploadAddress(token, expires_at)
 
 
-async def by_token(reader: Reader, purpose: PurposeName, token: str) -> Upload:
+async def upload_with_token(reader: Reader, purpose: PurposeName, token: str) -> Upload:
     """The upload with this address.
 
     Raises:
@@ -173,10 +173,10 @@ async def add_part(transaction: Transaction, upload_id: str, part: Part) -> bool
     return True
 
 
-async def forget_parts(transaction: Transaction, upload_id: str, unwanted: list[Part]) -> None:
+async def forget_parts(transaction: Transaction, upload_id: str, parts_to_forget: list[Part]) -> None:
     """Delete the record of the parts if the upload is open."""
     if await transaction.run(TAKE_OPEN, upload_id):
-        await transaction.run_many(FORGET_PART, [(upload_id, part.offset, part.sha256) for part in unwanted])
+        await transaction.run_many(FORGET_PART, [(upload_id, part.offset, part.sha256) for part in parts_to_forget])
 
 
 async def forget_all_parts(transaction: Transaction) -> None:
@@ -192,7 +192,7 @@ async def finish(transaction: Transaction, upload_id: str) -> bool:
     return True
 
 
-async def drop_open(transaction: Transaction, upload_id: str) -> bool:
+async def delete_unfinished(transaction: Transaction, upload_id: str) -> bool:
     """Remove an unfinished upload. Return False if the upload is finished or removed."""
     if not await transaction.run(TAKE_OPEN, upload_id):
         return False
@@ -200,12 +200,12 @@ async def drop_open(transaction: Transaction, upload_id: str) -> bool:
     return True
 
 
-async def drop_finished(transaction: Transaction, upload_id: str) -> None:
+async def delete_finished(transaction: Transaction, upload_id: str) -> None:
     """Remove a finished upload's row, so that its address no longer answers."""
     await _delete(transaction, upload_id)
 
 
-async def drop_of_subject(transaction: Transaction, subject_id: str) -> None:
+async def delete_of_subject(transaction: Transaction, subject_id: str) -> None:
     """Remove all uploads of a subject; the collector removes their staged parts."""
     await transaction.run(TAKE_OF_SUBJECT, subject_id)
     for (upload_id,) in await transaction.fetch(OF_SUBJECT, subject_id):
@@ -258,7 +258,7 @@ class Purpose:
     content: Callable[[Store, Upload, str], Awaitable[Content]]
     keep: Callable[[Transaction, Upload, Content], Awaitable[None]]
     abandon: Callable[[Transaction, Upload], Awaitable[None]]
-    answer: Callable[[Reader, Upload], Awaitable[Response]]
+    response: Callable[[Reader, Upload], Awaitable[Response]]
 
 
 MAX_FILENAME_BYTES = 255
@@ -291,7 +291,7 @@ def check_filename(filename: str) -> None:
         raise invalid_member("/filename", "must not contain a slash, a backslash or a control character")
 
 
-def span_of_request(range_header: str | None, length_header: str | None, size: int) -> ByteRange:
+def requested_span(range_header: str | None, length_header: str | None, size: int) -> ByteRange:
     """Return the byte range of a request's body, as stated in Content-Range. Without this header, the range is the
     whole file.
 
@@ -317,12 +317,12 @@ def received_ranges(parts: Iterable[Part]) -> list[ByteRange]:
     return spans
 
 
-def is_whole(parts: Iterable[Part], size: int) -> bool:
+def is_complete(parts: Iterable[Part], size: int) -> bool:
     """Whether all bytes of the file were received."""
     return received_ranges(parts) == [ByteRange(0, size)]
 
 
-def missing(parts: Iterable[Part], span: ByteRange) -> list[ByteRange]:
+def missing_ranges(parts: Iterable[Part], span: ByteRange) -> list[ByteRange]:
     """The missing ranges of the span, in order."""
     gaps: list[ByteRange] = []
     position = span.start
@@ -357,7 +357,7 @@ def require_part_limit(parts: Sequence[Part]) -> None:
         raise TooManyParts(f"the file has {len(parts)} parts, and at most {MAX_PARTS} are allowed")
 
 
-def wrong_length(is_long: bool, span: ByteRange) -> InvalidRequest:
+def wrong_length_error(is_long: bool, span: ByteRange) -> InvalidRequest:
     """The error for a body that is shorter or longer than its range, although the connection is intact."""
     length_text = "is longer" if is_long else "is shorter"
     return invalid_parameter("Content-Range", f"the body {length_text} than the {span.length} bytes of the range")

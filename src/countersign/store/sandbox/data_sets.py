@@ -36,7 +36,7 @@ class SandboxDependencies:
     """What the application passes in to run a data set. `application` builds the application of a store, `workers` is
     the command of a worker process for a store's jobs. If the command is empty, there are no workers."""
 
-    opening: OpenStore
+    open_store: OpenStore
     application: Callable[[Store], ASGIApp]
     template: DataSetTemplate
     workers: Sequence[str]
@@ -183,10 +183,10 @@ class DataSets:
 
     def __init__(self, store: Store, dependencies: SandboxDependencies) -> None:
         self._store = store
-        self._parts = dependencies
+        self._dependencies = dependencies
         self._data = Path(store.settings.data)
         self._open: dict[str, DataSet] = {}
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._workers = Workers(dependencies.workers, self._data)
         # Use a separate thread pool, because creating the first data set takes seconds.
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="sandbox")
@@ -194,14 +194,14 @@ class DataSets:
         self._is_closing_unused = False
 
     @asynccontextmanager
-    async def used(self, name: str) -> AsyncGenerator[DataSet]:
+    async def opened(self, name: str) -> AsyncGenerator[DataSet]:
         """Open the data set of that name, or create it if it does not exist. It stays open until the block ends.
 
         Raises:
             SandboxesFull: the limit of data sets is reached.
             Unavailable: the data set cannot be created or opened.
         """
-        async with self._turn(name):
+        async with self._lock_of(name):
             data_set = self._open.get(name) or await self._open_data_set(name)
             data_set.users += 1
         try:
@@ -225,8 +225,8 @@ class DataSets:
             await self._close(name)
         self._threads.shutdown(wait=False)
 
-    def _turn(self, name: str) -> asyncio.Lock:
-        return self._turns.setdefault(name, asyncio.Lock())
+    def _lock_of(self, name: str) -> asyncio.Lock:
+        return self._locks.setdefault(name, asyncio.Lock())
 
     async def _open_data_set(self, name: str) -> DataSet:
         if not self._is_closing_unused:
@@ -238,9 +238,9 @@ class DataSets:
             lock = await self._lock_folder(name)
             stack.callback(lock.close)
             folder = self._data / folders.FOLDER / name
-            template_dir = folders.template_folder(self._data, self._parts.template)
+            template_dir = folders.template_folder(self._data, self._dependencies.template)
             settings, root_url = settings_of(self._store.settings, folder, template_dir), self._store.root_url + ROOT
-            store_context = self._parts.opening(settings, root_url, self._store.is_loopback)
+            store_context = self._dependencies.open_store(settings, root_url, self._store.is_loopback)
             store = await stack.enter_async_context(store_context)
             data_set = await self._build(name, folder, store)
             data_set.stack = stack.pop_all()
@@ -252,7 +252,7 @@ class DataSets:
     async def _build(self, name: str, folder: Path, store: Store) -> DataSet:
         notifying_store = replace(
             store,
-            way_in=key_instructions(self._store),
+            token_hint=key_instructions(self._store),
             problems_url=self._store.root_url,
             capability_url=self._store.root_url + capability_root(self._store, name),
             jobs=NotifyingEngine(store.jobs, lambda: self._workers.wake(name, notifying_store, self._open[name].touch)),
@@ -262,7 +262,7 @@ class DataSets:
             name,
             folder,
             notifying_store,
-            self._parts.application(notifying_store),
+            self._dependencies.application(notifying_store),
             OwnerToken(notifying_store, person_id),
             AsyncExitStack(),
         )
@@ -274,10 +274,10 @@ class DataSets:
             if lock is not None:
                 return lock
             folder_lock = await self._in_thread(
-                folders.make,
+                folders.make_data_set,
                 self._data,
                 name,
-                self._parts.template,
+                self._dependencies.template,
                 max_data_sets=settings.sandboxes,
                 idle_s=settings.sandbox_idle_s,
             )
@@ -295,7 +295,7 @@ class DataSets:
             await self._close_unused(data_set.name)
 
     async def _close_unused(self, name: str) -> None:
-        async with self._turn(name):
+        async with self._lock_of(name):
             data_set = self._open.get(name)
             if data_set is not None and not data_set.users and not self._workers.is_working(name):
                 await self._close(name)

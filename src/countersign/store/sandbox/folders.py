@@ -34,7 +34,7 @@ from countersign.kernel.security.masterkey import load_master_key
 FOLDER = "sandboxes"
 LOCK = "lock"
 TEMPLATE = "template-"
-SPARED_S = 300
+MIN_IDLE_S = 300
 """A data set that was used within this time is not removed to make room for another data set."""
 _TRANSIENT = ("new-", "gone-")
 
@@ -63,8 +63,8 @@ def check(data: Path, max_data_sets: int) -> None:
         Unavailable: the folder cannot be written to.
     """
     if not max_data_sets:
-        raise _full()
-    with _refusals():
+        raise _no_space_error()
+    with _convert_os_errors():
         (data / FOLDER).mkdir(mode=0o700, exist_ok=True)
         _lock(data / FOLDER / LOCK, fcntl.LOCK_SH).close()
 
@@ -83,7 +83,7 @@ def lock_existing(data: Path, name: str, idle_s: float) -> Descriptor | None:
         Unavailable: the folder cannot be used.
     """
     folder = data / FOLDER / name
-    with _refusals():
+    with _convert_os_errors():
         for _ in range(100):
             if _is_idle(folder, idle_s):
                 _remove(folder, lambda: _is_idle(folder, idle_s))
@@ -110,7 +110,9 @@ def template_folder(data: Path, template: DataSetTemplate) -> Path:
     return data / FOLDER / (TEMPLATE + template.name)
 
 
-def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int, idle_s: float) -> Descriptor | None:
+def make_data_set(
+    data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int, idle_s: float
+) -> Descriptor | None:
     """Create the data set as a copy of the template, and lock the data set like `lock_existing`. If the template is
     missing, create it first. Return None if the data set already exists.
 
@@ -119,10 +121,10 @@ def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int
         Unavailable: the folder cannot be used.
     """
     parent = data / FOLDER
-    with _refusals(), _exclusively(parent):
+    with _convert_os_errors(), _exclusive_lock(parent):
         if (parent / name).is_dir():
             return None
-        _make_room(parent, max_data_sets, idle_s)
+        _remove_oldest(parent, max_data_sets, idle_s)
         source = template_folder(data, template)
         if not source.is_dir():
             _fill(parent, source, template)
@@ -142,7 +144,7 @@ def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int
         return lock
 
 
-def clean(data: Path) -> None:
+def remove_leftovers(data: Path) -> None:
     """Remove the leftovers of an earlier server: every data set that is not locked, and transient folders.
 
     Raises:
@@ -151,7 +153,7 @@ def clean(data: Path) -> None:
     parent = data / FOLDER
     if not parent.is_dir():
         return
-    with _refusals(), _exclusively(parent):
+    with _convert_os_errors(), _exclusive_lock(parent):
         for folder, _ in _by_age(parent):
             _remove(folder, lambda: True)
         for path in parent.iterdir():
@@ -166,26 +168,26 @@ def sweep(data: Path, idle_s: float) -> int:
         Unavailable: the folder cannot be used.
     """
     parent = data / FOLDER
-    with _refusals():
+    with _convert_os_errors():
         oldest_kept = clock.later(clock.now(), seconds=-idle_s)
         idle = [folder for folder, used_at in _by_age(parent) if used_at < oldest_kept]
         return sum(_remove(folder, lambda folder=folder: _is_idle(folder, idle_s)) for folder in idle)
 
 
-def _make_room(parent: Path, max_data_sets: int, idle_s: float) -> None:
+def _remove_oldest(parent: Path, max_data_sets: int, idle_s: float) -> None:
     known_folders = _by_age(parent)
     now = clock.now()
-    spared_since = clock.later(now, seconds=-min(idle_s, SPARED_S))
+    spared_since = clock.later(now, seconds=-min(idle_s, MIN_IDLE_S))
     for folder, used_at in list(known_folders):
         if len(known_folders) < max_data_sets or used_at >= spared_since:
             break
         if _remove(folder, lambda folder=folder, used_at=used_at: _used_at(folder) == used_at):
             known_folders.remove((folder, used_at))
     if len(known_folders) >= max_data_sets:
-        raise _full()
+        raise _no_space_error()
 
 
-def _full() -> SandboxesFull:
+def _no_space_error() -> SandboxesFull:
     return SandboxesFull("the sandbox has no room for another data set", headers={"Retry-After": "60"})
 
 
@@ -212,11 +214,13 @@ def _remove(folder: Path, is_still_removable: Callable[[], bool]) -> bool:
 
 def _by_age(parent: Path) -> list[tuple[Path, int]]:
     """Every data set with the time of its last use, the oldest first."""
-    folders_by_use = [(folder, used_at) for folder in _named(parent) if (used_at := _used_at(folder)) is not None]
+    folders_by_use = [
+        (folder, used_at) for folder in _data_set_folders(parent) if (used_at := _used_at(folder)) is not None
+    ]
     return sorted(folders_by_use, key=lambda folder: folder[1])
 
 
-def _named(parent: Path) -> Iterator[Path]:
+def _data_set_folders(parent: Path) -> Iterator[Path]:
     with suppress(FileNotFoundError):
         yield from (path for path in parent.iterdir() if not path.name.startswith((*_TRANSIENT, TEMPLATE, LOCK)))
 
@@ -247,7 +251,7 @@ def _lock(path: Path, operation: int) -> Descriptor:
 
 
 @contextmanager
-def _exclusively(parent: Path) -> Generator[None]:
+def _exclusive_lock(parent: Path) -> Generator[None]:
     parent.mkdir(mode=0o700, exist_ok=True)
     lock = _lock(parent / LOCK, fcntl.LOCK_EX)
     try:
@@ -257,7 +261,7 @@ def _exclusively(parent: Path) -> Generator[None]:
 
 
 @contextmanager
-def _refusals() -> Generator[None]:
+def _convert_os_errors() -> Generator[None]:
     try:
         yield
     except OSError as error:

@@ -98,7 +98,9 @@ class SandboxRouter:
             return CallerCredentials(None, headers.get("authorization") is not None, request_headers)
         key = await api_keys.find_key(self._store, presented_key)
         if key is None:
-            refusal = authentication.rejected(self._store, "the API key is unknown, or expired because it was not used")
+            refusal = authentication.invalid_credential(
+                self._store, "the API key is unknown, or expired because it was not used"
+            )
             refusal.remedy = key_instructions(self._store)
             raise refusal
         self._store.uses.note(key.id)
@@ -124,7 +126,7 @@ class SandboxRouter:
         # The owner of a data set can create any number of callers, and each has its own quota in the data set. So all
         # callers of the data set together are limited to one person's quota.
         await self._limiter.count("person", name)
-        async with self.data_sets.used(name) as data_set:
+        async with self.data_sets.opened(name) as data_set:
             headers = [pair for pair in headers if pair[0] != b"cookie"]
             if is_owner:
                 # Do not send the token as Authorization: the caller did not send this header, and some endpoints read
@@ -137,7 +139,7 @@ class SandboxRouter:
                 "root_path": root,
                 "headers": headers,
             }
-            await data_set.application(inner, exchange.receive, _isolated(exchange.send))
+            await data_set.application(inner, exchange.receive, _isolating_send(exchange.send))
 
     def _name(self, key: ApiKey | None, address: str) -> str:
         """The name of the caller's data set.
@@ -179,11 +181,11 @@ def _presented_key(headers: Headers) -> tuple[bytes, str | None]:
     if presented_key is not None:
         return b"x-api-key", presented_key
     kind, _, token = (headers.get("authorization") or "").partition(" ")
-    is_key = kind.lower() == "bearer" and api_keys.is_key(token.strip())
+    is_key = kind.lower() == "bearer" and api_keys.is_api_key(token.strip())
     return b"authorization", token.strip() if is_key else None
 
 
-def _isolated(send: Send) -> Callable[[Message], Any]:
+def _isolating_send(send: Send) -> Callable[[Message], Any]:
     """Send a response of a data set: without cookies, with locations inside the sandbox, not cacheable by others, and
     never as a page of the service."""
 

@@ -56,7 +56,7 @@ class Workers:
         self._command = command
         self._locks = [data / FOLDER / f"{WORKER_LOCK}{number}" for number in range(MAX_WORKERS)]
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._working = 0
+        self._running_workers = 0
 
     def wake(self, name: str, store: Store, touch: Callable[[], Awaitable[None]]) -> None:
         """Run a worker for the data set; `touch` is awaited periodically, so that the data set stays open."""
@@ -80,25 +80,25 @@ class Workers:
     async def _work(self, store: Store, touch: Callable[[], Awaitable[None]]) -> None:
         while await has_jobs(store.database):
             async with self._slot(), worker_process.supervise_workers(store, self._command, 1):
-                await self._turn(store, touch)
+                await self._supervise(store, touch)
 
-    async def _turn(self, store: Store, touch: Callable[[], Awaitable[None]]) -> None:
-        began_s = busy_s = clock.monotonic_s()
-        self._working += 1
+    async def _supervise(self, store: Store, touch: Callable[[], Awaitable[None]]) -> None:
+        began_s = last_busy_s = clock.monotonic_s()
+        self._running_workers += 1
         try:
             while True:
                 await asyncio.sleep(POLL_EVERY_S)
                 await touch()
                 now_s = clock.monotonic_s()
                 if await has_jobs(store.database):
-                    busy_s = now_s
-                others_wait = len(self._tasks) > self._working
-                if now_s - busy_s > IDLE_S or (others_wait and now_s - min(began_s, busy_s) > TURN_S):
+                    last_busy_s = now_s
+                has_waiting = len(self._tasks) > self._running_workers
+                if now_s - last_busy_s > IDLE_S or (has_waiting and now_s - min(began_s, last_busy_s) > TURN_S):
                     return
-                if others_wait and now_s - busy_s > 2 * POLL_EVERY_S:
+                if has_waiting and now_s - last_busy_s > 2 * POLL_EVERY_S:
                     return
         finally:
-            self._working -= 1
+            self._running_workers -= 1
 
     @asynccontextmanager
     async def _slot(self) -> AsyncGenerator[None]:

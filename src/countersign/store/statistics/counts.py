@@ -120,14 +120,14 @@ async def roll_up(database: Database) -> None:
             counted_day = max(counted_day, day_of(oldest_row[0]))
             await _count_redemptions(transaction, counted_day, now)
         if ranked_day < day_of(now):
-            await rank(transaction, now)
+            await rank_products(transaction, now)
             await versions.bump(transaction, "catalog")
 
 
-async def rank(transaction: Transaction, now: Instant) -> None:
+async def rank_products(transaction: Transaction, now: Instant) -> None:
     """Write the downloads of the last seven whole days into the catalog's index."""
     start = day_of(clock.later(now, seconds=-RANKED_DAYS * DAY_S))
-    await catalog_index.rank(transaction, start, day_of(now))
+    await catalog_index.write_downloads(transaction, start, day_of(now))
     await transaction.run(SET_RANKED, day_of(now))
 
 
@@ -137,7 +137,7 @@ async def put_downloads(transaction: Transaction, rows: Sequence[tuple[str, str,
     await transaction.run_many(PUT_BYTES, rows)
 
 
-async def put(transaction: Transaction, rows: Iterable[tuple[str, str, str, str, str, str, int]]) -> None:
+async def put_counts(transaction: Transaction, rows: Iterable[tuple[str, str, str, str, str, str, int]]) -> None:
     """Write rows of new days: organisation, metric, day, product, version, platform, value."""
     await transaction.run_many(f"{_INSERT} VALUES ($1, $2, $3, $4, $5, $6, $7)", rows)
 

@@ -133,7 +133,7 @@ class Stats(msgspec.Struct, kw_only=True):
     markers: list[Marker]
 
 
-class _Range(NamedTuple):
+class _Selection(NamedTuple):
     """The selected numbers: one metric of an organisation on some days, for one product or for all."""
 
     org_id: str
@@ -144,15 +144,15 @@ class _Range(NamedTuple):
 
     def conditions(self, statement: SqlBuilder) -> str:
         """The SQL conditions."""
-        conditions_found = [
-            f"org_id = {statement.value(self.org_id)}",
-            f"metric = {statement.value(self.metric)}",
-            f"day >= {statement.value(self.first.isoformat())}",
-            f"day <= {statement.value(self.last.isoformat())}",
+        conditions = [
+            f"org_id = {statement.add(self.org_id)}",
+            f"metric = {statement.add(self.metric)}",
+            f"day >= {statement.add(self.first.isoformat())}",
+            f"day <= {statement.add(self.last.isoformat())}",
         ]
         if self.product_id:
-            conditions_found.append(f"product_id = {statement.value(self.product_id)}")
-        return " AND ".join(conditions_found)
+            conditions.append(f"product_id = {statement.add(self.product_id)}")
+        return " AND ".join(conditions)
 
 
 async def show_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response:
@@ -181,25 +181,25 @@ async def export_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response
 async def _statistics(call: StoreRequest[StatsQuery, Nothing]) -> Stats:
     database, query = call.context.database, call.query
     org = await _organisation(database, call.caller, query.org)
-    range_query = _Range(org.id, query.metric, *_days(query), await _product_id(database, org, query.product))
-    _require_sensible(query)
-    steps = _steps(range_query.first, range_query.last, query.step)
-    values = (await _series(database, range_query, "")).get(query.metric, {})
-    length = range_query.last - range_query.first + timedelta(days=1)
-    previous_range = range_query._replace(first=range_query.first - length, last=range_query.first - timedelta(days=1))
+    selection = _Selection(org.id, query.metric, *_days(query), await _product_id(database, org, query.product))
+    _require_consistent(query)
+    steps = _steps(selection.first, selection.last, query.step)
+    values = (await _series(database, selection, "")).get(query.metric, {})
+    length = selection.last - selection.first + timedelta(days=1)
+    previous_selection = selection._replace(first=selection.first - length, last=selection.first - timedelta(days=1))
     start = 0
     if query.metric == "followers":
-        start = await _sum(database, range_query._replace(first=date(1970, 1, 1), last=previous_range.last))
+        start = await _sum(database, selection._replace(first=date(1970, 1, 1), last=previous_selection.last))
     points = _points(steps, values, query, start)
-    previous_total = start if query.metric == "followers" else await _sum(database, previous_range)
+    previous_total = start if query.metric == "followers" else await _sum(database, previous_selection)
     return Stats(
         metric=query.metric,
         step=query.step,
         total=start + sum(values.values()),
         points=points,
-        groups=[] if query.by is None else await _groups(database, range_query, query, steps),
+        groups=[] if query.by is None else await _groups(database, selection, query, steps),
         previous=Previous(previous_total),
-        markers=await _markers(database, range_query),
+        markers=await _markers(database, selection),
     )
 
 
@@ -232,7 +232,7 @@ async def _organisation(database: Database, caller: Caller, slug: str | None) ->
 async def _product_id(database: Database, org: Organisation, id_or_slug: str | None) -> str:
     if id_or_slug is None:
         return ""
-    catalog_entry = await products.entry(database, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    catalog_entry = await products.find_entry(database, id_or_slug, is_id=ids.is_uuid(id_or_slug))
     if catalog_entry is None or catalog_entry.org_id != org.id:
         raise ProductNotFound("the organisation has no product with this id or slug")
     return catalog_entry.product_id
@@ -250,7 +250,7 @@ def _days(query: StatsQuery) -> tuple[date, date]:
     return first_day, last_day
 
 
-def _require_sensible(query: StatsQuery) -> None:
+def _require_consistent(query: StatsQuery) -> None:
     if query.by == "release" and query.product is None:
         raise invalid_parameter("product", "is required to split by release")
     if query.by in ("release", "platform") and query.metric in ("followers", "redemptions"):
@@ -282,32 +282,32 @@ def _points(steps: Sequence[date], values: dict[date, int], query: StatsQuery, s
 
 
 async def _groups(
-    database: Database, range_query: _Range, query: StatsQuery, steps: Sequence[date]
+    database: Database, selection: _Selection, query: StatsQuery, steps: Sequence[date]
 ) -> list[StatsGroup]:
     group_by = query.by or ""
     statement = SqlBuilder()
     # Followers are counted from the beginning: their number is the sum of all changes.
-    whole_range = range_query._replace(first=date(1970, 1, 1)) if query.metric == "followers" else range_query
+    whole_selection = selection._replace(first=date(1970, 1, 1)) if query.metric == "followers" else selection
     text = TOTALS.format(
-        key=_KEYS[group_by], conditions=whole_range.conditions(statement), limit=statement.value(MAX_GROUPS)
+        key=_KEYS[group_by], conditions=whole_selection.conditions(statement), limit=statement.add(MAX_GROUPS)
     )
     totals = {key: int(total) for key, total in await database.scan(text, *statement.values)}
-    series = await _series(database, range_query, group_by, [*totals])
+    series = await _series(database, selection, group_by, [*totals])
     names = await _names(database, group_by, [*totals])
     groups: list[StatsGroup] = []
     for key, total in totals.items():
         values = series.get(key, {})
         start = total - sum(values.values()) if query.metric == "followers" else 0
         groups.append(StatsGroup(*names.get(key, (key, key)), total, _points(steps, values, query, start)))
-    return await _suppressed(database, range_query, query, steps, groups) if group_by == "platform" else groups
+    return await _without_small_counts(database, selection, query, steps, groups) if group_by == "platform" else groups
 
 
-async def _suppressed(
-    database: Database, range_query: _Range, query: StatsQuery, steps: Sequence[date], groups: Iterable[StatsGroup]
+async def _without_small_counts(
+    database: Database, selection: _Selection, query: StatsQuery, steps: Sequence[date], groups: Iterable[StatsGroup]
 ) -> list[StatsGroup]:
     """The groups without numbers of fewer than five downloads or updates: they could tell of single people."""
     metric = "downloads" if query.metric == "bytes" else query.metric
-    series_by_key = await _series(database, range_query._replace(metric=metric), "platform")
+    series_by_key = await _series(database, selection._replace(metric=metric), "platform")
     suppressed_groups: list[StatsGroup] = []
     for group in groups:
         values = series_by_key.get(group.key, {})
@@ -322,15 +322,15 @@ async def _suppressed(
 
 
 async def _series(
-    database: Database, range_query: _Range, group_by: str, keys: Sequence[str] | None = None
+    database: Database, selection: _Selection, group_by: str, keys: Sequence[str] | None = None
 ) -> dict[str, dict[date, int]]:
     """The values of each day, by the keys of the groups."""
     if keys == []:
         return {}
     statement = SqlBuilder()
-    conditions = range_query.conditions(statement)
+    conditions = selection.conditions(statement)
     if keys:
-        conditions += f" AND {_KEYS[group_by]} IN ({statement.list(keys)})"
+        conditions += f" AND {_KEYS[group_by]} IN ({statement.add_all(keys)})"
     series_by_key: dict[str, dict[date, int]] = {}
     for day, key, value in await database.scan(
         SERIES.format(key=_KEYS[group_by], conditions=conditions), *statement.values
@@ -339,9 +339,9 @@ async def _series(
     return series_by_key
 
 
-async def _sum(database: Database, range_query: _Range) -> int:
+async def _sum(database: Database, selection: _Selection) -> int:
     statement = SqlBuilder()
-    text = SUM.format(conditions=range_query.conditions(statement))
+    text = SUM.format(conditions=selection.conditions(statement))
     return int((await database.scan(text, *statement.values))[0][0])
 
 
@@ -350,14 +350,14 @@ async def _names(database: Database, group_by: str, keys: Sequence[str]) -> dict
     if group_by != "product" or not keys:
         return {}
     statement = SqlBuilder()
-    rows = await database.fetch(TITLES.format(ids=statement.list(keys)), *statement.values)
+    rows = await database.fetch(TITLES.format(ids=statement.add_all(keys)), *statement.values)
     return {product_id: (slug, title) for product_id, slug, title in rows}
 
 
-async def _markers(database: Database, range_query: _Range) -> list[Marker]:
-    days = (range_query.first, range_query.last + timedelta(days=1))
+async def _markers(database: Database, selection: _Selection) -> list[Marker]:
+    days = (selection.first, selection.last + timedelta(days=1))
     start, end = (clock.from_datetime(datetime.combine(day, time(), UTC)) for day in days)
-    rows = await database.scan(MARKERS, range_query.org_id, range_query.product_id, start, end, MAX_MARKERS)
+    rows = await database.scan(MARKERS, selection.org_id, selection.product_id, start, end, MAX_MARKERS)
     return [Marker(clock.rfc3339(published_at), slug, version) for published_at, slug, version in rows]
 
 

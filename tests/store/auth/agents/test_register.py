@@ -192,10 +192,10 @@ async def test_t47_one_e_mail_is_named_five_times_in_an_hour(store: Store) -> No
     unset = replace(store, settings=replace(store.settings, rate_register=0))
 
     for _ in range(5):
-        await registration_limits.count_naming(unset, "a@example.com")
+        await registration_limits.count_claim_of_person(unset, "a@example.com")
 
     with pytest.raises(RateLimited):
-        await registration_limits.count_naming(unset, "a@example.com")
+        await registration_limits.count_claim_of_person(unset, "a@example.com")
 
 
 async def test_t47_all_addresses_together_have_a_limit(store: Store) -> None:

@@ -44,7 +44,7 @@ async def new_client(
     assert org is not None
     async with world.store.database.transaction() as transaction:
         created_client, secret = await clients.create_client(
-            transaction, org.id, name, scope.split(), returns_to=returns_to or (BACK,), is_implicit=is_implicit
+            transaction, org.id, name, scope.split(), redirect_uris=returns_to or (BACK,), is_implicit=is_implicit
         )
     return KnownClient(created_client.id, secret)
 

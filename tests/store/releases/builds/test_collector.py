@@ -359,7 +359,7 @@ async def test_bytes_removed_between_sealing_and_referring_are_sealed_again(shop
     address = await shop.address(1000)
     await shop.put(address, DATA[:999], "bytes 0-998/1000")
     database = shop.store.database
-    upload = await uploads.by_token(database, "artifact", address.rsplit("/", 1)[1])
+    upload = await uploads.upload_with_token(database, "artifact", address.rsplit("/", 1)[1])
 
     async def last_byte() -> Any:
         yield DATA[999:]

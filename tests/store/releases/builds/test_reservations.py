@@ -89,7 +89,7 @@ async def crash() -> None:
 async def create_received_upload(shop: Shop, filename: str = "game.zip") -> Upload:
     """Create an upload of DATA of which all bytes are received, and which is not finished."""
     address = await shop.address(len(DATA), filename)
-    upload = await uploads.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
+    upload = await uploads.upload_with_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
 
     async def pieces() -> AsyncIterator[bytes]:
         yield DATA
@@ -319,9 +319,9 @@ async def test_a_collector_with_an_expired_claim_does_not_touch_blobs_stored_lat
 
     slow_removal = asyncio.create_task(blobs.remove_unused(database, store, DIGEST, clock.now()))
     await gate.reached.wait()
-    assert await blobs.condemned(database, 10) == []
+    assert await blobs.condemned_blobs(database, 10) == []
     with clock.fixed(clock.later(clock.now(), seconds=blobs.CLAIM_S + 1)):
-        assert [sha256 for sha256, _ in await blobs.condemned(database, 10)] == [DIGEST]
+        assert [sha256 for sha256, _ in await blobs.condemned_blobs(database, 10)] == [DIGEST]
         assert await blobs.remove_condemned(database, store, DIGEST)
     await shop.upload(DATA, "again")
     gate.opened.set()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from countersign.store.demo.catalog import products
 from countersign.store.releases import media
 from countersign.store.releases.processing import video_duration
-from countersign.store.releases.processing.sandboxed_process import running
+from countersign.store.releases.processing.sandboxed_process import run_process
 from countersign.store.releases.processing.video_duration import (
     MAX_DURATION_MS,
     MAX_READS,
@@ -198,7 +198,7 @@ async def test_a_video_is_accepted_where_the_process_cannot_be_started(
     def refuse_to_start(program: str) -> None:
         raise BlockingIOError(f"{program}: the system has no process left")
 
-    monkeypatch.setattr(media, "running", refuse_to_start)
+    monkeypatch.setattr(media, "run_process", refuse_to_start)
 
     answer = await upload_film(shop, TRAILER)
 
@@ -206,7 +206,7 @@ async def test_a_video_is_accepted_where_the_process_cannot_be_started(
 
 
 async def test_the_process_is_confined_before_reading_the_file() -> None:
-    async with running(video_duration.PROGRAM) as process:
+    async with run_process(video_duration.PROGRAM) as process:
         await process.send(msgspec.msgpack.encode(DurationOrder("video/webm", len(TRAILER))))
         record = decode_record(await process.receive())
         assert isinstance(record, RangeRequest)

@@ -129,7 +129,7 @@ async def test_garbage_collection_during_builds_never_breaks_a_build(works: JobR
 
     async def sweep_again_and_again() -> None:
         for _ in range(6):
-            await chunk_gc.sweep(works.store, spared_s=0)
+            await chunk_gc.sweep(works.store, min_idle_s=0)
             await asyncio.sleep(0)
 
     async def build(artifact_id: str) -> None:

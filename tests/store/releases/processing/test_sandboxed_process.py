@@ -29,7 +29,7 @@ def fail_starts(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
 
 async def output(program: str, *, takes_file: bool = False) -> bytes:
     """Return the output of a process that runs the program."""
-    async with sandboxed_process.running(program, takes_file=takes_file) as process:
+    async with sandboxed_process.run_process(program, takes_file=takes_file) as process:
         return await asyncio.to_thread(process._output.readall)
 
 
@@ -68,6 +68,6 @@ async def test_a_job_whose_own_start_fails_is_failed(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_process_that_takes_no_file_is_not_the_spare_process() -> None:
-    async with sandboxed_process.spare_process(HELLO), sandboxed_process.running(HELLO) as process:
+    async with sandboxed_process.spare_process(HELLO), sandboxed_process.run_process(HELLO) as process:
         with pytest.raises(LookupError):
             process.send_file(0)

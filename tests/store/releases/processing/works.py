@@ -101,7 +101,9 @@ class JobRunner:
     async def remove_reserved(self, *, largest: bool) -> None:
         """Remove a reserved blob without references, like the collector does a day later."""
         database, distant = self.store.database, Instant(1 << 62)
-        sizes = {sha256: await self.store.blobs.size(sha256) or 0 async for sha256 in blobs.unused(database, distant)}
+        sizes = {
+            sha256: await self.store.blobs.size(sha256) or 0 async for sha256 in blobs.unused_blobs(database, distant)
+        }
         sha256 = (max if largest else min)(sizes, key=sizes.__getitem__)
         await blobs.note_idle(database, sha256)
         assert await blobs.remove_unused(database, self.store.blobs, sha256, distant)

@@ -93,7 +93,7 @@ async def test_a_large_file_passes_in_constant_memory(shop: Shop) -> None:
 
 
 async def test_a_slow_or_long_body_is_counted_stretch_by_stretch(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive_upload, "STRETCH_BYTES", 300)
+    monkeypatch.setattr(receive_upload, "MAX_PART_BYTES", 300)
     data = pattern(1000)
     address = await shop.address(1001)
 

@@ -203,7 +203,7 @@ class EmptyTurns(dict[str, asyncio.Lock]):
 
 
 async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive_upload, "_turns", EmptyTurns())
+    monkeypatch.setattr(receive_upload, "_locks", EmptyTurns())
     address = await shop.address(1000)
 
     answers = await asyncio.gather(*(shop.put(address, DATA) for _ in range(6)))
@@ -217,7 +217,7 @@ async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, m
 async def test_a_node_whose_files_another_node_removes_as_it_finishes_gives_the_same_answer(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    monkeypatch.setattr(receive_upload, "_turns", EmptyTurns())
+    monkeypatch.setattr(receive_upload, "_locks", EmptyTurns())
     address = await shop.address(1000)
     store = shop.world.store.blobs
     original, answers = getattr(store, step), list[httpx.Response]()
@@ -248,7 +248,7 @@ async def test_an_upload_to_an_unavailable_blob_store_is_answered_503(
 
 async def test_a_shorter_part_never_replaces_a_longer_part(shop: Shop) -> None:
     address = await shop.address(1000)
-    upload = await uploads.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
+    upload = await uploads.upload_with_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
 
     for length in (10, 5, 20, 15):
         async with shop.store.database.transaction() as transaction:

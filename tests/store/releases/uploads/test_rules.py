@@ -37,7 +37,7 @@ def test_the_received_ranges_are_the_ordered_union_of_the_parts(parts: list[Part
 
 @given(parts, spans)
 def test_the_missing_ranges_are_the_span_without_the_received_ranges(parts: list[Part], span: ByteRange) -> None:
-    missing = uploads.missing(parts, span)
+    missing = uploads.missing_ranges(parts, span)
 
     assert positions_in(missing) == positions_in([span]) - positions_in(uploads.received_ranges(parts))
     assert missing == sorted(missing)
@@ -46,7 +46,7 @@ def test_the_missing_ranges_are_the_span_without_the_received_ranges(parts: list
 
 @given(parts)
 def test_a_file_is_complete_when_no_range_is_missing(parts: list[Part]) -> None:
-    assert uploads.is_whole(parts, SIZE) == (uploads.missing(parts, ByteRange(0, SIZE)) == [])
+    assert uploads.is_complete(parts, SIZE) == (uploads.missing_ranges(parts, ByteRange(0, SIZE)) == [])
 
 
 def test_ranges_are_given_from_first_to_last_byte() -> None:
@@ -95,12 +95,12 @@ def test_any_text_is_a_filename_or_refused(name: str) -> None:
 
 
 def test_without_content_range_the_body_is_the_whole() -> None:
-    assert uploads.span_of_request(None, None, 10) == ByteRange(0, 10)
-    assert uploads.span_of_request(None, "10", 10) == ByteRange(0, 10)
-    assert uploads.span_of_request("bytes 2-4/10", "3", 10) == ByteRange(2, 5)
+    assert uploads.requested_span(None, None, 10) == ByteRange(0, 10)
+    assert uploads.requested_span(None, "10", 10) == ByteRange(0, 10)
+    assert uploads.requested_span("bytes 2-4/10", "3", 10) == ByteRange(2, 5)
 
 
 @pytest.mark.parametrize(("content_range", "length"), [(None, "9"), (None, "11"), ("bytes 2-4/10", "4"), (None, "x")])
 def test_a_body_of_another_length_is_refused(content_range: str | None, length: str) -> None:
     with pytest.raises(InvalidRequest):
-        uploads.span_of_request(content_range, length, 10)
+        uploads.requested_span(content_range, length, 10)

@@ -124,7 +124,7 @@ async def begin_attempt(store: Store, transaction: Transaction, registration: Re
     if registration.claim_expires_at is not None:
         ends_at = min(ends_at, registration.claim_expires_at)
     attempt_id = "att_" + ids.new_uuid().replace("-", "")
-    typed_code, shown_code, letters = secrets.new_secret("cat"), secrets.new_secret("cat"), _letters()
+    typed_code, shown_code, letters = secrets.new_secret("cat"), secrets.new_secret("cat"), _random_letters()
     # Without the lock, two concurrent attempts would not see each other, and both would remain open.
     await registrations.lock(transaction, registration.id)
     await transaction.run(END_EARLIER, registration.id)
@@ -134,7 +134,7 @@ async def begin_attempt(store: Store, transaction: Transaction, registration: Re
         registration.id,
         secrets.digest(typed_code),
         secrets.digest(shown_code),
-        mac(store, attempt_id, letters),
+        code_mac(store, attempt_id, letters),
         now,
         ends_at,
     )
@@ -164,7 +164,7 @@ async def check_typed_code(store: Store, transaction: Transaction, attempt: Clai
     if not await transaction.run(COUNT_TRY, attempt.id, MAX_TRIES, clock.now()):
         return None
     letters = "".join(letter for letter in text.upper() if letter.isalpha())
-    return matches(store, attempt.id, letters, attempt.typed_code)
+    return is_code_of_mac(store, attempt.id, letters, attempt.typed_code)
 
 
 async def check_shown_code(store: Store, transaction: Transaction, attempt: ClaimAttempt, text: str) -> bool | None:
@@ -173,14 +173,14 @@ async def check_shown_code(store: Store, transaction: Transaction, attempt: Clai
     if attempt.shown_code is None or not await transaction.run(COUNT_TRY, attempt.id, MAX_TRIES, clock.now()):
         return None
     digits = "".join(letter for letter in text if letter.isdigit())
-    return matches(store, attempt.id, digits, attempt.shown_code)
+    return is_code_of_mac(store, attempt.id, digits, attempt.shown_code)
 
 
 async def confirm(store: Store, transaction: Transaction, attempt: ClaimAttempt, person_id: str) -> str | None:
     """Record the person's confirmation, and return new digits, which the person gives to the agent. Return None if the
     attempt is over or another person confirmed it."""
     digits = "".join(str(byte % 10) for byte in _bytes_below(250, _SHOWN_DIGITS))
-    code = mac(store, attempt.id, digits)
+    code = code_mac(store, attempt.id, digits)
     changed_rows = await transaction.run(CONFIRM, attempt.id, person_id, code, clock.now(), MAX_TRIES)
     return digits if changed_rows else None
 
@@ -190,13 +190,13 @@ async def finish(transaction: Transaction, attempt: ClaimAttempt, status: Litera
     return bool(await transaction.run(FINISH, attempt.id, status, clock.now()))
 
 
-def mac(store: Store, attempt_id: str, code: str) -> bytes:
+def code_mac(store: Store, attempt_id: str, code: str) -> bytes:
     """Return the MAC of a code. The MAC is stored instead of the code, so that no one can find the short code by brute
     force without the master key."""
     return store.codes.sign(f"claim\0{attempt_id}\0{code}".encode())
 
 
-def matches(store: Store, attempt_id: str, code: str, stored_code: bytes) -> bool:
+def is_code_of_mac(store: Store, attempt_id: str, code: str, stored_code: bytes) -> bool:
     """Whether `stored_code` is the MAC of the code. The comparison takes constant time."""
     return store.codes.verify(f"claim\0{attempt_id}\0{code}".encode(), stored_code)
 
@@ -210,7 +210,7 @@ def _seconds_until(moment: Instant) -> int:
     return max(0, (moment - clock.now()) // clock.SECOND)
 
 
-def _letters() -> str:
+def _random_letters() -> str:
     return "".join(LETTERS[byte % len(LETTERS)] for byte in _bytes_below(240, _TYPED_LENGTH))
 
 
@@ -261,9 +261,9 @@ async def count_guess(store: Store, person_id: str, address: str) -> None:
         (f"claim\0{person_id}", MAX_GUESSES_OF_PERSON),
         (f"claim-at\0{address}", MAX_GUESSES_OF_ADDRESS),
     ):
-        progress = await store.counters.hit(key, limit, 3600)
-        if not progress.allowed:
-            raise RateLimited("too many codes were typed; wait before trying again", progress)
+        quota = await store.counters.hit(key, limit, 3600)
+        if not quota.allowed:
+            raise RateLimited("too many codes were typed; wait before trying again", quota)
 
 
 def require_named_person(registration: Registration, email: str | None) -> None:
@@ -288,7 +288,7 @@ async def accept(transaction: Transaction, attempt: ClaimAttempt, registration: 
     if not await finish(transaction, attempt, "claimed"):
         raise AttemptOver("the attempt was decided, replaced or has expired")
     current_registration = await registrations.with_id(transaction, registration.id)
-    if current_registration is None or current_registration.named != registration.named:
+    if current_registration is None or current_registration.terms != registration.terms:
         # Since the person saw the page, the agent has changed the terms: the person did not agree to the new terms.
         raise AttemptOver("the registration was changed by a concurrent request")
     await bind(transaction, registration, person_id)
@@ -315,7 +315,9 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
         raise AttemptOver("the registration has ended or was claimed already")
     if registration.issuer is not None and registration.subject is not None:
         await transaction.run(registrations.DELEGATE, registration.issuer, registration.subject, person_id, now)
-        bound_registration = await registrations.delegated(transaction, registration.issuer, registration.subject)
+        bound_registration = await registrations.person_of_subject(
+            transaction, registration.issuer, registration.subject
+        )
         if bound_registration != person_id:
             raise AttemptOver("the provider's account was bound to another person by a concurrent request")
     await webhook_events.agent_added(transaction, registration.id, registration.scopes, roles)
@@ -458,14 +460,14 @@ def notify_person(store: Store, registration_id: str) -> None:
     """After the response is sent, tell the agent's person by e-mail. If the queue is full, no e-mail is sent; the page
     of connected agents still lists the agent."""
     try:
-        store.mail.enqueue(partial(_notice, store, registration_id))
+        store.mail.enqueue(partial(_notice_email, store, registration_id))
     except Unavailable:
         telemetry.logger("agents").warning(
             "mail queue full: notice of a connected agent dropped", registration=registration_id
         )
 
 
-async def _notice(store: Store, registration_id: str) -> Email | None:
+async def _notice_email(store: Store, registration_id: str) -> Email | None:
     registration = await registrations.with_id(store.database, registration_id)
     person = None if registration is None else await queries.person(store.database, registration.person_id or "")
     if registration is None or person is None or registration.status != "claimed":

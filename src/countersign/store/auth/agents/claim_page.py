@@ -33,7 +33,7 @@ class FirstTimeWarnings(NamedTuple):
     is_first_provider: bool
 
 
-def decision(
+def decision_page(
     registration: Registration,
     email: str,
     csrf: str,
@@ -46,15 +46,18 @@ def decision(
     error: str = "",
 ) -> Response:
     """The page on which a person claims or declines an agent. If the person lacks a requested scope, the page does not
-    offer a claim. Instead it has a button with which the agent is asked to request fewer scopes."""
+    offer a claim. Instead it has a button that asks the agent to request fewer scopes."""
     t = html.translate
     error_html = f'<p class="error" role="alert">{escape(t(error))}</p>' if error else ""
-    scopes_html = in_words(registration.scopes)
-    field, confirm = f"<p>{t('After you allow it, this page shows six digits to give to your agent.')}</p>", "Allow"
+    scopes_html = scope_list(registration.scopes)
+    field, confirm_label = (
+        f"<p>{t('After you allow it, this page shows six digits to give to your agent.')}</p>",
+        "Allow",
+    )
     if asks_for_code:
         field = f'<label for="user_code">{t("The code your agent shows you")}</label>{_CODE_FIELD}'
     if missing_scopes:
-        field, confirm = _cannot_allow(missing_scopes), "Tell the agent to ask for less"
+        field, confirm_label = _missing_scopes_html(missing_scopes), "Tell the agent to ask for less"
     warning = t(
         "An agent wants to act for you at {store}. <strong>Allow it only if you started this yourself, just now."
         "</strong> We never ask you to enter a code that you received by e-mail, chat or phone.",
@@ -63,28 +66,29 @@ def decision(
     remedy = t('You can disconnect it at any time on the page <a href="/auth/agents">Connected agents</a>.')
     body = (
         f"<p>{warning}</p>"
-        f"{_who(registration, email, provider)}{_warnings(advice, provider)}<p>{t('It asks to:')}</p>{scopes_html}"
+        f"{_registration_details(registration, email, provider)}{_first_time_warnings(advice, provider)}"
+        f"<p>{t('It asks to:')}</p>{scopes_html}"
         f'<form method="post">{html.hidden_field("csrf", csrf)}{error_html}{field}'
-        f'<div class="choice"><button name="confirm" value="yes">{t(confirm)}</button>'
+        f'<div class="choice"><button name="confirm" value="yes">{t(confirm_label)}</button>'
         f'<button name="decline" value="yes">{t("Decline")}</button></div></form><p>{remedy}</p>'
     )
     prefix = t("Error: ") if error else ""
     return _without_referrer(html.page("Allow this agent?", body, 400 if error else 200, prefix=prefix))
 
 
-def in_words(granted_scopes: frozenset[str]) -> str:
+def scope_list(granted_scopes: frozenset[str]) -> str:
     """A list of what the scopes allow, in words."""
     meanings = (html.translate(scopes.MEANING[scope]) for scope in scopes.ALL if scope in granted_scopes)
     return "<ul>" + "".join(f"<li>{escape(meaning)}</li>" for meaning in meanings) + "</ul>"
 
 
-def _cannot_allow(missing_scopes: frozenset[str]) -> str:
+def _missing_scopes_html(missing_scopes: frozenset[str]) -> str:
     reason = html.translate("<strong>You cannot allow it:</strong> your account does not have these permissions:")
     remedy = html.translate("An owner of your organisation can make you a publisher. Or the agent asks for less.")
-    return f"<p>{reason}</p>{in_words(missing_scopes)}<p>{remedy}</p>"
+    return f"<p>{reason}</p>{scope_list(missing_scopes)}<p>{remedy}</p>"
 
 
-def _who(registration: Registration, email: str, provider: str) -> str:
+def _registration_details(registration: Registration, email: str, provider: str) -> str:
     rows = [
         ("Your account", escape(email)),
         ("Agent name (not verified)", escape(registration.agent)),
@@ -96,17 +100,17 @@ def _who(registration: Registration, email: str, provider: str) -> str:
     return f"<dl>{''.join(rows_html)}</dl>"
 
 
-def _warnings(advice: FirstTimeWarnings, provider: str) -> str:
-    firsts: list[str] = []
+def _first_time_warnings(advice: FirstTimeWarnings, provider: str) -> str:
+    warnings: list[str] = []
     if advice.is_first_agent:
-        firsts.append(html.translate("This is the first agent for this account."))
+        warnings.append(html.translate("This is the first agent for this account."))
     if advice.is_first_provider:
         text = "This is the first request from {provider} for your account."
-        firsts.append(html.translate(text, provider=escape(provider)))
-    return "".join(f"<p><strong>{paragraph}</strong></p>" for paragraph in firsts)
+        warnings.append(html.translate(text, provider=escape(provider)))
+    return "".join(f"<p><strong>{paragraph}</strong></p>" for paragraph in warnings)
 
 
-def digits(code: str) -> Response:
+def code_page(code: str) -> Response:
     """The page with the code that the person gives to the agent."""
     body = (
         f"<p>{html.translate('Give this code to your agent. It works once, for a few minutes.')}</p>"
@@ -123,25 +127,25 @@ def _without_referrer(answer: Response) -> Response:
     return answer
 
 
-def asks_for_too_much() -> Response:
+def missing_scopes_page() -> Response:
     """The page for a person who cannot allow the agent. The agent gets the reason as the response to its next poll."""
     text = "Nothing was connected. Your account does not have the permissions that the agent asked for."
     return html.message_page("Not connected", text, 400, links=(_CONNECTED,))
 
 
-def allowed() -> Response:
+def allowed_page() -> Response:
     """The page after the agent is connected."""
     return html.message_page(
         "Connected", "The agent can now act for you. You can close this page.", links=(_CONNECTED,)
     )
 
 
-def declined() -> Response:
+def declined_page() -> Response:
     """The page after the agent was declined."""
     return html.message_page("Declined", "The agent was declined. You can close this page.", links=(_CONNECTED,))
 
 
-def another_account(wrong_account: WrongAccount, email: str, target: str) -> Response:
+def wrong_account_page(wrong_account: WrongAccount, email: str, target: str) -> Response:
     """The page for a person whom the agent did not name, with a link to sign in as another person and return to
     `target`."""
     request_text = "You are signed in as {email}, but the agent asked for another account."
@@ -165,7 +169,7 @@ async def show_claim(call: StoreRequest[ClaimQuery, Nothing]) -> Response:
     try:
         attempt, page, registration = await _attempt_of_link(store, call.query.claim_attempt_token, signed_in.person)
     except WrongAccount as refused:
-        return another_account(refused, signed_in.person.email, call.target)
+        return wrong_account_page(refused, signed_in.person.email, call.target)
     return await _page(store, attempt, page, registration, signed_in)
 
 
@@ -181,16 +185,16 @@ async def decide_claim(call: StoreRequest[ClaimQuery, ClaimForm]) -> Response:
     if form.decline:
         async with store.database.transaction() as transaction:
             await claim.decline(transaction, attempt, registration)
-        return declined()
+        return declined_page()
     if not form.confirm:
         return await _page(store, attempt, page, registration, signed_in, "Choose one of the two buttons.")
     roles = await queries.roles(store.database, signed_in.person.id)
     if schemas.missing_scopes(registration.scopes, roles.values()):
         # Record the confirmation, so that the response to the agent's next poll contains the reason.
         await _confirm(store, attempt, signed_in.person)
-        return asks_for_too_much()
+        return missing_scopes_page()
     if page == "shown":
-        return digits(await _confirm(store, attempt, signed_in.person))
+        return code_page(await _confirm(store, attempt, signed_in.person))
     return await _type_code(call, attempt, registration, signed_in)
 
 
@@ -225,7 +229,7 @@ async def _type_code(
         error = "That is not the code your agent shows. After five wrong attempts the link stops working."
         return await _page(store, attempt, "typed", registration, signed_in, error)
     claim.notify_person(store, registration.id)
-    return allowed()
+    return allowed_page()
 
 
 async def _attempt_of_link(store: Store, token: str, person: Person) -> tuple[ClaimAttempt, Page, Registration]:
@@ -269,7 +273,7 @@ async def _page(
         is_first_provider=issuer is not None
         and await registrations.is_first_of_issuer(reader, issuer.issuer, person_id),
     )
-    return decision(
+    return decision_page(
         registration,
         signed_in.person.email,
         sessions.form_token(store, signed_in.session),

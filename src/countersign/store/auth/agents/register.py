@@ -67,7 +67,7 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
     """
     if not store.settings.agents_anonymous:
         raise AnonymousNotEnabled("anonymous agents are not admitted here")
-    applicant = Applicant(schemas.name_of(user_agent), address, schemas.requested_scopes(body.scope))
+    applicant = Applicant(schemas.agent_name(user_agent), address, schemas.requested_scopes(body.scope))
     await registration_limits.count_registration(store, "anonymous", address)
     async with store.database.transaction() as transaction:
         registration, token = await registrations.add(
@@ -78,15 +78,18 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
             interval_s=store.settings.poll_interval_s,
         )
     _log("registration created", registration)
-    answer = _assertion_answer(store, registration, None)
-    pre, post = _words(registration.scopes & queries.PRE_CLAIM), _words(registration.scopes)
-    claim_ends = _claim_ends(registration)
+    answer = _assertion_response(store, registration, None)
+    unclaimed_scopes, claimed_scopes = (
+        _scope_text(registration.scopes & queries.PRE_CLAIM),
+        _scope_text(registration.scopes),
+    )
+    claim_ends = _claim_expiry(registration)
     claim_url = f"{store.base_url}/auth/me"
     return msgspec.structs.replace(
         answer,
-        scopes=ScopesByClaim(post_claim=post, pre_claim=pre),
-        pre_claim_scopes=pre,
-        post_claim_scopes=post,
+        scopes=ScopesByClaim(post_claim=claimed_scopes, pre_claim=unclaimed_scopes),
+        pre_claim_scopes=unclaimed_scopes,
+        post_claim_scopes=claimed_scopes,
         claim_token=token,
         claim_token_expires=claim_ends,
         claim_url=claim_url,
@@ -103,10 +106,10 @@ async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, 
     """
     if not store.settings.agents_by_email:
         raise ServiceAuthNotEnabled("agents do not register by e-mail here")
-    email = schemas.email_of(body.email, body.login_hint)
-    applicant = Applicant(schemas.name_of(user_agent), address, schemas.requested_scopes(body.scope))
+    email = schemas.person_email(body.email, body.login_hint)
+    applicant = Applicant(schemas.agent_name(user_agent), address, schemas.requested_scopes(body.scope))
     await registration_limits.count_registration(store, "service_auth", address)
-    await registration_limits.count_naming(store, email)
+    await registration_limits.count_claim_of_person(store, email)
     async with store.database.transaction() as transaction:
         registration, token = await registrations.add(
             transaction,
@@ -118,7 +121,7 @@ async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, 
         )
         attempt = await claim.begin_attempt(store, transaction, registration)
     _log("registration created", registration)
-    return _claim_answer(store, PendingClaim(registration, token, attempt))
+    return _claim_response(store, PendingClaim(registration, token, attempt))
 
 
 async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
@@ -135,10 +138,10 @@ async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | No
         raise InvalidRequest("assertion is required")
     assertion_claims = await verify_assertion(store, body.assertion)
     await registration_limits.count_registration(store, "identity_assertion", address)
-    applicant = Applicant(schemas.name_of(user_agent), address, asserted_scopes(assertion_claims, body.scope))
+    applicant = Applicant(schemas.agent_name(user_agent), address, asserted_scopes(assertion_claims, body.scope))
     outcome = await register_or_await(store, assertion_claims, applicant)
     if isinstance(outcome, PendingClaim):
-        answer = _claim_answer(store, outcome)
+        answer = _claim_response(store, outcome)
         description = "an account with this e-mail exists; its person has to confirm the agent once"
         raise InteractionRequired(
             description,
@@ -147,7 +150,7 @@ async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | No
             members={name: value for name, value in msgspec.to_builtins(answer).items() if name != "type"},
         )
     person = await queries.person(store.database, outcome.person_id or "")
-    return _assertion_answer(store, outcome, person.email if person else None)
+    return _assertion_response(store, outcome, person.email if person else None)
 
 
 async def verify_assertion(store: Store, assertion: str) -> IdentityAssertion:
@@ -194,11 +197,11 @@ async def register_or_await(store: Store, assertion_claims: IdentityAssertion, a
     """
     async with store.database.transaction() as transaction:
         await id_jag.use_once(transaction, assertion_claims)
-        person_id = await _person(transaction, assertion_claims)
+        person_id = await _find_or_create_person(transaction, assertion_claims)
         origin = AssertionOrigin(assertion_claims.issuer, assertion_claims.subject, assertion_claims.client_id)
         if person_id is None:
             return await _await_person(store, transaction, origin, applicant, assertion_claims.email)
-        return await _register_known(store, transaction, origin, applicant, person_id)
+        return await _register_for_person(store, transaction, origin, applicant, person_id)
 
 
 def _limited_scopes(assertion_claims: IdentityAssertion, registration: Registration) -> frozenset[str]:
@@ -228,7 +231,7 @@ async def claim_by_assertion(store: Store, assertion_claims: IdentityAssertion, 
     origin = AssertionOrigin(assertion_claims.issuer, assertion_claims.subject, assertion_claims.client_id)
     async with store.database.transaction() as transaction:
         await id_jag.use_once(transaction, assertion_claims)
-        person_id = await _person(transaction, assertion_claims)
+        person_id = await _find_or_create_person(transaction, assertion_claims)
         current_registration = await _lock_unclaimed(transaction, registration.id)
         scopes_granted = _limited_scopes(assertion_claims, current_registration)
         email = assertion_claims.email
@@ -238,9 +241,9 @@ async def claim_by_assertion(store: Store, assertion_claims: IdentityAssertion, 
             needs_person = bool(scopes_granted & schemas.WRITING)
             person = await queries.person(transaction, person_id)
             email = person.email if person else None
-        if not await registrations.name_person(transaction, registration.id, email, origin):
+        if not await registrations.set_person(transaction, registration.id, email, origin):
             raise claim.AttemptOver("the registration was claimed or has ended")
-        await registrations.narrow(transaction, registration.id, scopes_granted)
+        await registrations.limit_scopes(transaction, registration.id, scopes_granted)
         named_registration = current_registration._replace(
             email=email, issuer=assertion_claims.issuer, subject=assertion_claims.subject, scopes=scopes_granted
         )
@@ -288,7 +291,7 @@ async def _await_person(
     return PendingClaim(registration, token, attempt)
 
 
-async def _register_known(
+async def _register_for_person(
     store: Store, transaction: Transaction, origin: AssertionOrigin, applicant: Applicant, person_id: str
 ) -> Outcome:
     """Return the agent's existing registration for a known person, or add one. If the agent requests writing scopes
@@ -319,11 +322,11 @@ async def _register_known(
     return registration
 
 
-async def _person(transaction: Transaction, assertion_claims: IdentityAssertion) -> str | None:
+async def _find_or_create_person(transaction: Transaction, assertion_claims: IdentityAssertion) -> str | None:
     """Return the person that a provider's subject is bound to. If the address is unknown, create a person. Return None
     if the person with the address must confirm: an existing person is never bound without confirmation (attacks T20,
     T21)."""
-    person_id = await registrations.delegated(transaction, assertion_claims.issuer, assertion_claims.subject)
+    person_id = await registrations.person_of_subject(transaction, assertion_claims.issuer, assertion_claims.subject)
     if person_id is not None:
         return person_id
     email = id_jag.verified_email(assertion_claims)
@@ -332,14 +335,14 @@ async def _person(transaction: Transaction, assertion_claims: IdentityAssertion)
         person = await people.add_person(transaction, email, None)
     except EmailTaken:
         # A concurrent request may have created the person for the same subject: look the subject up again.
-        return await registrations.delegated(transaction, assertion_claims.issuer, assertion_claims.subject)
+        return await registrations.person_of_subject(transaction, assertion_claims.issuer, assertion_claims.subject)
     await transaction.run(
         registrations.DELEGATE, assertion_claims.issuer, assertion_claims.subject, person.id, clock.now()
     )
     return person.id
 
 
-def _assertion_answer(store: Store, registration: Registration, email: str | None) -> Registered:
+def _assertion_response(store: Store, registration: Registration, email: str | None) -> Registered:
     """Return the response with an assertion that the agent can use at once."""
     assertion, expires_at = registrations.issue_assertion(store, registration, email)
     expires = clock.rfc3339(expires_at)
@@ -348,17 +351,17 @@ def _assertion_answer(store: Store, registration: Registration, email: str | Non
         registration.id,
         registration.kind,
         registration.kind,
-        scopes=_words(registration.scopes),
+        scopes=_scope_text(registration.scopes),
         identity_assertion=assertion,
         assertion_expires=expires,
         identity=Identity(assertion, expires),
     )
 
 
-def _claim_answer(store: Store, pending_claim: PendingClaim) -> Registered:
+def _claim_response(store: Store, pending_claim: PendingClaim) -> Registered:
     """Return the response for an agent that a person must confirm."""
     registration = pending_claim.registration
-    claim_ends, post = _claim_ends(registration), _words(registration.scopes)
+    claim_ends, post = _claim_expiry(registration), _scope_text(registration.scopes)
     return Registered(
         registration.id,
         registration.id,
@@ -373,13 +376,13 @@ def _claim_answer(store: Store, pending_claim: PendingClaim) -> Registered:
     )
 
 
-def _claim_ends(registration: Registration) -> str:
+def _claim_expiry(registration: Registration) -> str:
     if registration.claim_expires_at is None:
         raise LookupError("a registration that waits for its claim has an end")
     return clock.rfc3339(registration.claim_expires_at)
 
 
-def _words(granted_scopes: frozenset[str]) -> list[str]:
+def _scope_text(granted_scopes: frozenset[str]) -> list[str]:
     return [scope for scope in scopes.ALL if scope in granted_scopes]
 
 

@@ -20,10 +20,10 @@ async def count_registration(store: Store, kind: Kind, address: str) -> None:
     """
     settings = store.settings
     of_all = settings.register_anonymous_all if kind == "anonymous" else settings.register_named_all
-    together = "anonymous" if kind == "anonymous" else "named"
+    group = "anonymous" if kind == "anonymous" else "named"
     # Count the address first: an address that floods must not use up the limit of all addresses together.
     await _count(store, f"register\0{kind}\0{address}", settings.rate_register or MAX_PER_ADDRESS[kind], "this address")
-    await _count(store, f"register\0{together}", of_all, "all agents together")
+    await _count(store, f"register\0{group}", of_all, "all agents together")
 
 
 async def count_client(store: Store, address: str) -> None:
@@ -36,7 +36,7 @@ async def count_client(store: Store, address: str) -> None:
     await _count(store, f"register\0client\0{address}", limit, "this address")
 
 
-async def count_naming(store: Store, email: str) -> None:
+async def count_claim_of_person(store: Store, email: str) -> None:
     """Count one claim that names a person, so that a person is not flooded with requests.
 
     Raises:
@@ -54,7 +54,7 @@ async def count_attempt(store: Store, registration_id: str) -> None:
     await _count(store, f"attempt\0{registration_id}", MAX_ATTEMPTS_PER_HOUR, "this registration")
 
 
-async def _count(store: Store, key: str, limit: int, whose: str) -> None:
+async def _count(store: Store, key: str, limit: int, subject: str) -> None:
     quota = await store.counters.hit(key, limit, HOUR_S)
     if not quota.allowed:
-        raise RateLimited(f"the limit of {quota.limit} in an hour is used up for {whose}", quota)
+        raise RateLimited(f"the limit of {quota.limit} in an hour is used up for {subject}", quota)

@@ -149,7 +149,7 @@ class Registration(NamedTuple):
     used_at: Instant | None
 
     @property
-    def named(self) -> tuple[object, ...]:
+    def terms(self) -> tuple[object, ...]:
         """The terms that a person agrees to: the named person, the provider, and the scopes."""
         return self.email, self.issuer, self.subject, self.client_id, self.scopes
 
@@ -259,7 +259,7 @@ async def of_client(reader: Reader, origin: AssertionOrigin, person_id: str) -> 
     return [_registration(row) for row in await reader.fetch(OF_CLIENT, *origin, person_id)]
 
 
-async def delegated(transaction: Transaction, issuer: str, subject: str) -> str | None:
+async def person_of_subject(transaction: Transaction, issuer: str, subject: str) -> str | None:
     """Return the person that a provider's subject is bound to. The row is locked, so that a concurrent removal of the
     delegation happens either before or after this transaction."""
     if not await transaction.run(LOCK_DELEGATION, issuer, subject):
@@ -268,7 +268,7 @@ async def delegated(transaction: Transaction, issuer: str, subject: str) -> str 
     return None if row is None else str(row[0])
 
 
-async def name_person(
+async def set_person(
     transaction: Transaction, registration_id: str, email: str | None, origin: AssertionOrigin | None
 ) -> bool:
     """Set the person and the provider of an unclaimed registration. Return False if the registration has been claimed
@@ -277,7 +277,7 @@ async def name_person(
     return bool(await transaction.run(NAME_PERSON, registration_id, email, issuer, subject, client_id))
 
 
-async def narrow(transaction: Transaction, registration_id: str, granted_scopes: frozenset[str]) -> None:
+async def limit_scopes(transaction: Transaction, registration_id: str, granted_scopes: frozenset[str]) -> None:
     """Limit the requested scopes of an unclaimed registration."""
     await transaction.run(NARROW, registration_id, scopes.words(granted_scopes))
 

@@ -72,7 +72,7 @@ class InvalidUserCode(Refused):
 
 async def register_agent(call: StoreRequest[Nothing, RegisterRequest]) -> Response:
     """Register an agent: asserted by a provider, by its person's e-mail, or anonymous."""
-    kind = schemas.kind_of(call.body)
+    kind = schemas.registration_kind(call.body)
     agent = call.headers.get("user-agent")
     if kind == "anonymous":
         registration = await register.anonymous(call.context, call.body, agent, call.address)
@@ -85,10 +85,10 @@ async def register_agent(call: StoreRequest[Nothing, RegisterRequest]) -> Respon
 
 async def show_me(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show the caller of an access token, or the state of the claim of a claim token."""
-    token = _bearer(call.headers)
+    token = _bearer_token(call.headers)
     if token is not None and token.startswith(CLAIM_PREFIX):
-        return await _poll(call.context, token)
-    return response.json(await _me(call))
+        return await _poll_response(call.context, token)
+    return response.json(await _me_response(call))
 
 
 async def continue_claim(call: StoreRequest[Nothing, ClaimRequest]) -> Response:
@@ -96,11 +96,11 @@ async def continue_claim(call: StoreRequest[Nothing, ClaimRequest]) -> Response:
     store, body = call.context, call.body
     token = _claim_token(call.headers, body.claim_token)
     if body.type is None and body.assertion is None and body.email is None and body.login_hint is None:
-        return await _poll(store, token)
-    registration = await _unclaimed(store, token)
+        return await _poll_response(store, token)
+    registration = await _unclaimed_registration(store, token)
     if body.type in ("login_hint", "service_auth", None):
-        email = schemas.email_of(body.email, body.login_hint)
-        return response.json(await _begin(store, registration, email, "service_auth"))
+        email = schemas.person_email(body.email, body.login_hint)
+        return response.json(await _begin_attempt(store, registration, email, "service_auth"))
     if body.type == "identity_assertion":
         return await _claim_by_assertion(store, registration, body.assertion)
     raise schemas.UnsupportedIdentityType("a claim is continued by login_hint, service_auth or identity_assertion")
@@ -109,7 +109,7 @@ async def continue_claim(call: StoreRequest[Nothing, ClaimRequest]) -> Response:
 async def complete_claim(call: StoreRequest[Nothing, CompleteRequest]) -> Response:
     """Finish a claim with the code that the page showed the person."""
     store, code = call.context, (call.body.user_code or "").strip()
-    registration = await _unclaimed(store, _claim_token(call.headers, call.body.claim_token))
+    registration = await _unclaimed_registration(store, _claim_token(call.headers, call.body.claim_token))
     if not code:
         raise InvalidRequest("user_code is required")
     attempt, person_id = await _confirmed_attempt(store, registration)
@@ -129,7 +129,7 @@ async def complete_claim(call: StoreRequest[Nothing, CompleteRequest]) -> Respon
     return await _claimed_response(store, await _reload(store, registration))
 
 
-async def _unclaimed(store: Store, token: str) -> Registration:
+async def _unclaimed_registration(store: Store, token: str) -> Registration:
     """Return the registration of a claim token, if it can still be claimed.
 
     Raises:
@@ -158,7 +158,7 @@ async def _confirmed_attempt(store: Store, registration: Registration) -> tuple[
     return attempt, attempt.confirmed_by
 
 
-async def _poll(store: Store, token: str) -> Response:
+async def _poll_response(store: Store, token: str) -> Response:
     progress = await claim.poll(store, token)
     if progress.state == "claimed":
         return await _claimed_response(store, progress.registration)
@@ -178,19 +178,19 @@ async def _claimed_response(store: Store, registration: Registration) -> Respons
     )
 
 
-async def _begin(store: Store, registration: Registration, email: str, kind: str) -> Initiated:
+async def _begin_attempt(store: Store, registration: Registration, email: str, kind: str) -> Initiated:
     """Begin another attempt. If the registration already names a person, the attempt must name the same person
     (agent-auth 7.5)."""
     if registration.kind != "anonymous" and registration.email != email:
         raise schemas.InvalidLoginHint("the registration names another person; register again for this one")
     await registration_limits.count_attempt(store, registration.id)
     if registration.email != email:
-        await registration_limits.count_naming(store, email)
+        await registration_limits.count_claim_of_person(store, email)
     async with store.database.transaction() as transaction:
         if not await registrations.lock_unclaimed(transaction, registration.id):
             raise AlreadyClaimed("the registration was claimed, declined or ended")
         if registration.kind == "anonymous":
-            await registrations.name_person(transaction, registration.id, email, None)
+            await registrations.set_person(transaction, registration.id, email, None)
         attempt = await claim.begin_attempt(store, transaction, registration)
     return Initiated(
         registration.id,
@@ -232,7 +232,7 @@ async def _reload(store: Store, registration: Registration) -> Registration:
     return current_registration
 
 
-async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
+async def _me_response(call: StoreRequest[Nothing, Nothing]) -> Me:
     store = call.context
     authenticator = Authenticator(store)
     caller = await authenticator.caller_of(call.headers, call.address)
@@ -255,13 +255,13 @@ async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
         roles={slugs[org]: role for org, role in roles.items() if org in slugs},
         email=caller.email,
     )
-    registration = await registrations.with_id(store.database, caller.through or "")
+    registration = await registrations.with_id(store.database, caller.grant_id or "")
     if registration is not None:
         me.registration_id, me.registration_type = registration.id, registration.kind
     return me
 
 
-def _bearer(headers: Headers) -> str | None:
+def _bearer_token(headers: Headers) -> str | None:
     kind, _, token = (headers.get("authorization") or "").partition(" ")
     return token.strip() if kind.lower() == "bearer" and token.strip() else None
 
@@ -272,7 +272,7 @@ def _claim_token(headers: Headers, body_token: str | None) -> str:
     Raises:
         InvalidRequest: two different claim tokens were sent, or no claim token.
     """
-    bearer = _bearer(headers)
+    bearer = _bearer_token(headers)
     if body_token is not None and bearer is not None and body_token != bearer:
         raise InvalidRequest("claim_token and Authorization must be the same token")
     token = body_token or bearer

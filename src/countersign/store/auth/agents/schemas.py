@@ -206,7 +206,7 @@ class UnsupportedIdentityType(Refused):
     resolution = f"Use one of {', '.join(KINDS)}; see /auth.md."
 
 
-def kind_of(body: RegisterRequest) -> Kind:
+def registration_kind(body: RegisterRequest) -> Kind:
     """The kind of a registration, in the format of agent-auth or of the API document (agent-auth 7.4).
 
     Raises:
@@ -228,7 +228,7 @@ def kind_of(body: RegisterRequest) -> Kind:
     raise UnsupportedIdentityType("this kind of registration is not supported")
 
 
-def email_of(*hints: str | None) -> str:
+def person_email(*hints: str | None) -> str:
     """The e-mail address of a request, under either of its names.
 
     Raises:
@@ -289,7 +289,7 @@ def require_scopes(requested_names: frozenset[str], roles: Iterable[str]) -> Non
         )
 
 
-def name_of(user_agent: str | None) -> str:
+def agent_name(user_agent: str | None) -> str:
     """The name that the agent gave itself, without characters that cannot be displayed."""
     text = "".join(letter if letter.isprintable() else " " for letter in user_agent or "")
     return " ".join(text.split())[:MAX_NAME_LENGTH] or _UNNAMED

@@ -14,7 +14,7 @@ from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 from countersign.store import scopes
 from countersign.store.auth import queries, sessions, sign_in_pages, tokens
-from countersign.store.auth.agents.claim_page import in_words
+from countersign.store.auth.agents.claim_page import scope_list
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.oauth import clients, consents, token_endpoint
 from countersign.store.auth.oauth.consents import Consent
@@ -101,7 +101,7 @@ class AuthorizationRequest(NamedTuple):
     resource: str
 
 
-def own_target(query: AuthorizeQuery) -> str:
+def request_target(query: AuthorizeQuery) -> str:
     """The path and query of this request."""
     names = AuthorizeQuery.__struct_fields__
     return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(query, name))})
@@ -144,13 +144,13 @@ def check_request(
     Raises:
         AuthorizationError: the request is not valid.
     """
-    challenge = _challenge(query, client, redirect)
+    challenge = _checked_challenge(query, client, redirect)
     if query.resource and not token_endpoint.is_own_resource(store, query.resource):
         raise AuthorizationError(redirect, "invalid_target", "the token was requested for another service")
-    return AuthorizationRequest(client, redirect, _scopes(query, client, redirect), challenge, query.resource)
+    return AuthorizationRequest(client, redirect, _checked_scopes(query, client, redirect), challenge, query.resource)
 
 
-def _challenge(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> str | None:
+def _checked_challenge(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> str | None:
     """Return the PKCE challenge of a request for a code. Only S256 is accepted, because `plain` does not protect a
     request that an attacker observes."""
     if query.response_type == "token":
@@ -169,7 +169,7 @@ def _challenge(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) 
     return query.code_challenge
 
 
-def _scopes(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
+def _checked_scopes(query: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
     """Return the requested scopes that the client may have. If the request names no scopes, return all scopes that the
     client may have."""
     available_scopes = client.scopes & scopes.DELEGABLE
@@ -230,7 +230,7 @@ def consent_page(
     if client.is_dynamic:
         # The client chose its name itself, so the title shows the host instead: the person can check the host.
         title = t("Allow {name}?", name=urlsplit(site).netloc)
-        client_text, warning = _unverified_name(client.name), _unverified(site)
+        client_text, warning = _unverified_name(client.name), _unverified_warning(site)
     change_text = t("This has changed since you saw it. Check it again, then decide.")
     request = t(
         "{who} wants to act for you at {store}. You are signed in as {email}.",
@@ -242,8 +242,8 @@ def consent_page(
     remedy = t('You can take this back at any time on the page <a href="/auth/agents">Connected agents</a>.')
     error = f'<p class="error" role="alert">{change_text}</p>' if has_changed else ""
     body = (
-        f"{error}<p>{request}</p>{warning}<p>{t('It will be able to:')}</p>{in_words(offer.granted)}"
-        f"{_lacking(offer.lacking)}<p>{onward}</p>"
+        f"{error}<p>{request}</p>{warning}<p>{t('It will be able to:')}</p>{scope_list(offer.granted)}"
+        f"{_missing_scopes_html(offer.lacking)}<p>{onward}</p>"
         f'<form method="post" action="/auth/authorize">{fields}'
         f'<div class="choice"><button name="decision" value="allow">{t("Allow")}</button>'
         f'<button name="decision" value="deny">{t("Deny")}</button></div></form><p>{remedy}</p>'
@@ -253,11 +253,11 @@ def consent_page(
     return html.page(title, body, 400 if has_changed else 200, sends_to=sends_to, prefix=prefix)
 
 
-def _lacking(lacking: frozenset[str]) -> str:
+def _missing_scopes_html(lacking: frozenset[str]) -> str:
     if not lacking:
         return ""
     text = "It asked for more. Your account does not have these permissions, so it will not be able to:"
-    return f"<p>{html.translate(text)}</p>{in_words(lacking)}"
+    return f"<p>{html.translate(text)}</p>{scope_list(lacking)}"
 
 
 def error_page(error: AuthorizationError) -> Response:
@@ -289,7 +289,7 @@ def _unverified_name(name: str) -> str:
     return html.translate("A client that calls itself “{name}” (<strong>not verified</strong>)", name=escape(name))
 
 
-def _unverified(site: str) -> str:
+def _unverified_warning(site: str) -> str:
     """The warning about a client that registered itself."""
     access = "Your data goes to <strong>{site}</strong>."
     if clients.is_loopback(site):
@@ -304,7 +304,7 @@ def _unverified(site: str) -> str:
 
 def connected_agents_page(store: Store, agents: Iterable[ConnectedAgent], email: str, form_token: str) -> Response:
     """The page of the agents and clients that can act for a person, with a button to disconnect each."""
-    lines = "".join(_line(agent, form_token) for agent in agents)
+    lines = "".join(_connected_agent_html(agent, form_token) for agent in agents)
     texts = {"email": escape(email), "store": escape(store.settings.resource_name)}
     content = f"<p>{html.translate('No agents are connected to {email} at {store}.', **texts)}</p>"
     if lines:
@@ -313,7 +313,7 @@ def connected_agents_page(store: Store, agents: Iterable[ConnectedAgent], email:
     return html.page("Connected agents", content + html.link_list((("Start page", "/"),)))
 
 
-def _line(connected_agent: ConnectedAgent, form_token: str) -> str:
+def _connected_agent_html(connected_agent: ConnectedAgent, form_token: str) -> str:
     values = {"what": escape(connected_agent.what), "since": html.time_element(connected_agent.since)}
     facts = html.translate("{what}, since {since}, not used yet", **values)
     if connected_agent.used_at:
@@ -323,30 +323,30 @@ def _line(connected_agent: ConnectedAgent, form_token: str) -> str:
     label, button = html.translate("Disconnect {name}", name=name), html.translate("Disconnect")
     return (
         f'<li><h2>{name}</h2><p class="facts">{facts}</p>'
-        f"<p>{html.translate('It can:')}</p>{in_words(connected_agent.scopes)}"
+        f"<p>{html.translate('It can:')}</p>{scope_list(connected_agent.scopes)}"
         f'<form method="post">{html.hidden_field("csrf", form_token)}{html.hidden_field("id", connected_agent.id)}'
         f'<button class="other" aria-label="{label}">{button}</button></form></li>'
     )
 
 
-async def ask(call: StoreRequest[AuthorizeQuery, Nothing]) -> Response:
+async def show_authorization(call: StoreRequest[AuthorizeQuery, Nothing]) -> Response:
     """Ask the signed-in person to allow a client, unless they allowed it before."""
     try:
         return await _authorize(call.context, call, call.query, decision=None)
     except (UntrustedRedirect, AuthorizationError) as refused:
-        return _refusal(refused)
+        return _refusal_page(refused)
 
 
-async def decide(call: StoreRequest[Nothing, AuthorizeForm]) -> Response:
+async def decide_authorization(call: StoreRequest[Nothing, AuthorizeForm]) -> Response:
     """Take the person's decision, and redirect to the client with it."""
     sessions.require_same_origin(call.context, call.headers)
     try:
         return await _authorize(call.context, call, call.body, decision=call.body)
     except (UntrustedRedirect, AuthorizationError) as refused:
-        return _refusal(refused)
+        return _refusal_page(refused)
 
 
-def _refusal(refused: UntrustedRedirect | AuthorizationError) -> Response:
+def _refusal_page(refused: UntrustedRedirect | AuthorizationError) -> Response:
     if isinstance(refused, UntrustedRedirect):
         text = f"{refused} Tell the operator of the site that you came from."
         return html.message_page("This link does not work", text, 400)
@@ -364,7 +364,7 @@ async def _authorize(
     client (RFC 9700 §4.11.2)."""
     await store.versions()
     client, redirect = await resolve_redirect(store, query)
-    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, own_target(query))
+    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, request_target(query))
     if isinstance(signed_in, Response):
         return signed_in
     request = check_request(store, query, client, redirect)
@@ -412,7 +412,7 @@ async def _find_or_add_consent(
         return await consents.allow(transaction, signed_in.person.id, request.client.id, granted_scopes, site=site)
     if request.client.is_dynamic:
         return None
-    known_consent = await consents.allowed(transaction, signed_in.person.id, request.client.id)
+    known_consent = await consents.find_consent(transaction, signed_in.person.id, request.client.id)
     return known_consent if known_consent is not None and granted_scopes <= known_consent.scopes else None
 
 

@@ -91,11 +91,11 @@ def is_registered_uri(uri: str, registered_uris: Sequence[str]) -> bool:
     does not know its port beforehand (RFC 8252 §7.3)."""
     if uri in registered_uris:
         return True
-    portless = _portless(uri)
-    return portless is not None and any(_portless(uri) == portless for uri in registered_uris)
+    portless = _split_at_port(uri)
+    return portless is not None and any(_split_at_port(uri) == portless for uri in registered_uris)
 
 
-def _portless(uri: str) -> tuple[str, str] | None:
+def _split_at_port(uri: str) -> tuple[str, str] | None:
     """Return the parts before and after the port of a valid loopback URI; None for any other URI."""
     match = _ANY_PORT.fullmatch(uri)
     return None if match is None or redirect_uri_error(uri) is not None else (match[1], match[2])
@@ -144,10 +144,10 @@ async def create_client(
     name: str,
     scope: Iterable[str],
     *,
-    returns_to: Sequence[str] = (),
+    redirect_uris: Sequence[str] = (),
     is_implicit: bool = False,
 ) -> tuple[queries.Client, str]:
-    """Add a client, and return it with its secret. Only a hash of the secret is stored. `returns_to` contains the
+    """Add a client, and return it with its secret. Only a hash of the secret is stored. `redirect_uris` contains the
     redirect URIs of the client; a redirect carries a code, or a token if `is_implicit` is true.
 
     Raises:
@@ -156,9 +156,9 @@ async def create_client(
     """
     secret = secrets.new_secret("ccs")
     client_id = "cc_" + ids.new_uuid().replace("-", "")
-    require_safe_uris(returns_to)
+    require_safe_uris(redirect_uris)
     client = await add_client(
-        transaction, org_id, client_id, secret, name, scope, returns_to=returns_to, is_implicit=is_implicit
+        transaction, org_id, client_id, secret, name, scope, redirect_uris=redirect_uris, is_implicit=is_implicit
     )
     return client, secret
 
@@ -171,7 +171,7 @@ async def add_client(
     name: str,
     scope: Iterable[str],
     *,
-    returns_to: Sequence[str] = (),
+    redirect_uris: Sequence[str] = (),
     is_implicit: bool = False,
 ) -> queries.Client:
     """Add a client with a chosen id and secret.
@@ -187,7 +187,14 @@ async def add_client(
         remedy = f"Name scopes among: {' '.join(scopes.ALL)}."
         raise InvalidScope(f"the scope {unknown_scopes[0][:64]} does not exist", resolution=remedy)
     client = queries.Client(
-        client_id, org_id, name, secrets.digest(secret), requested_scopes, clock.now(), tuple(returns_to), is_implicit
+        client_id,
+        org_id,
+        name,
+        secrets.digest(secret),
+        requested_scopes,
+        clock.now(),
+        tuple(redirect_uris),
+        is_implicit,
     )
     await transaction.run(
         queries.INSERT_CLIENT,
@@ -304,7 +311,7 @@ async def register_client(store: Store, client_metadata: ClientMetadata, address
     name = displayed_name(client_metadata.client_name or "")
     values = (name, secrets.digest(secret), scopes.words(allowed_scopes), msgspec.json.encode(uris).decode(), now)
     async with store.database.transaction() as transaction:
-        await _make_room(transaction)
+        await _delete_oldest_unused(transaction)
         await transaction.run(INSERT_DYNAMIC, client_id, *values)
     telemetry.logger("oauth").info("client registered", client=client_id)
     method = client_metadata.token_endpoint_auth_method
@@ -330,7 +337,7 @@ async def record_use(transaction: Transaction, client: Client) -> bool:
 async def delete_unused(transaction: Transaction) -> int:
     """Remove dynamic clients that no person allowed within 30 days of registration; return their number."""
     removed_count = await transaction.run(DELETE_UNUSED, clock.later(clock.now(), seconds=-queries.UNUSED_CLIENT_S))
-    _log_unused(removed_count)
+    _log_deleted(removed_count)
     return removed_count
 
 
@@ -367,7 +374,7 @@ async def _delete_idle_client(transaction: Transaction, client_id: str, unused_s
     return True
 
 
-def _log_unused(count: int) -> None:
+def _log_deleted(count: int) -> None:
     if count:
         telemetry.logger("oauth").info("unused clients ended", count=count)
 
@@ -383,11 +390,11 @@ def displayed_name(name: str) -> str:
     return " ".join(_NOT_DISPLAYED.sub(" ", "".join(letters)).split())[:MAX_NAME_LENGTH].rstrip()
 
 
-async def _make_room(transaction: Transaction) -> None:
+async def _delete_oldest_unused(transaction: Transaction) -> None:
     """Remove the oldest unused clients, so that MAX_UNUSED are left after adding one."""
     newest_to_delete = await transaction.fetch_one(NEWEST_TO_DELETE, MAX_UNUSED - 1)
     if newest_to_delete is not None:
-        _log_unused(await transaction.run(DELETE_OLDEST_UNUSED, *newest_to_delete))
+        _log_deleted(await transaction.run(DELETE_OLDEST_UNUSED, *newest_to_delete))
 
 
 def _checked_redirect_uris(store: Store, client_metadata: ClientMetadata) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ class ConnectedClient(NamedTuple):
     used_at: Instant | None
 
 
-async def allowed(transaction: Transaction, person_id: str, client_id: str) -> Consent | None:
+async def find_consent(transaction: Transaction, person_id: str, client_id: str) -> Consent | None:
     """The person's consent to the client, locked until the transaction ends."""
     await transaction.run(LOCK_CONSENT, person_id, client_id)
     row = await transaction.fetch_one(SELECT_CONSENT, person_id, client_id)
@@ -94,13 +94,13 @@ async def allow(
     now = clock.now()
     fresh_id = queries.CONSENT_PREFIX + ids.new_uuid().replace("-", "")
     await transaction.run(INSERT_CONSENT, fresh_id, person_id, client_id, now)
-    existing_consent = await allowed(transaction, person_id, client_id)
+    existing_consent = await find_consent(transaction, person_id, client_id)
     if existing_consent is None:
         raise LookupError("the consent was not stored")
     granted_scopes = existing_consent.scopes | scopes_to_allow
     # If the consent was given before sites were stored, do not add a site: the list would be incomplete.
-    is_unknown = bool(existing_consent.scopes) and not existing_consent.sites
-    sites = () if is_unknown else tuple(sorted({*existing_consent.sites, site}))
+    has_unknown_sites = bool(existing_consent.scopes) and not existing_consent.sites
+    sites = () if has_unknown_sites else tuple(sorted({*existing_consent.sites, site}))
     await transaction.run(
         WIDEN_CONSENT, existing_consent.id, scopes.words(granted_scopes), msgspec.json.encode(sites).decode(), now
     )
@@ -124,12 +124,12 @@ async def revoke_all(transaction: Transaction) -> None:
     await versions.bump(transaction, "identity")
 
 
-async def of_person(reader: Reader, person_id: str) -> list[ConnectedClient]:
+async def connected_clients(reader: Reader, person_id: str) -> list[ConnectedClient]:
     """The clients that can act for a person, newest first; 200 at most."""
     rows = await reader.fetch(CLIENTS_OF_PERSON, person_id)
     return [
         ConnectedClient(
-            outcome,
+            consent_id,
             client,
             organisation,
             _sites(uris),
@@ -138,7 +138,7 @@ async def of_person(reader: Reader, person_id: str) -> list[ConnectedClient]:
             created_at,
             used_at,
         )
-        for outcome, client, organisation, uris, sites, scope_words, created_at, used_at in rows
+        for consent_id, client, organisation, uris, sites, scope_words, created_at, used_at in rows
     ]
 
 
@@ -230,7 +230,7 @@ async def exchange_code(store: Store, client: Client, request: TokenRequest) -> 
     if request.code is None:
         raise InvalidRequest("code is required", resolution="Send the code of the redirect.")
     async with store.database.transaction() as transaction:
-        outcome = await _spend_code(store, transaction, client, request)
+        outcome = await _use_code(store, transaction, client, request)
     # Raise the error outside the transaction. Otherwise the transaction would roll back the use of the code.
     if isinstance(outcome, InvalidGrant):
         raise outcome
@@ -248,7 +248,7 @@ async def forget_old_codes(transaction: Transaction) -> int:
     return await transaction.run(DELETE_OLD_CODES, clock.later(clock.now(), seconds=-CODE_REMEMBERED_S))
 
 
-async def _spend_code(
+async def _use_code(
     store: Store, transaction: Transaction, client: Client, request: TokenRequest
 ) -> tuple[AuthorizationCode, Grant] | InvalidGrant:
     """Mark the code as used. Return the code with its consent, or the error."""
@@ -275,12 +275,12 @@ def _code_error(code: AuthorizationCode, client: Client, request: TokenRequest) 
         return _INVALID_CODE
     if request.redirect_uri != code.redirect_uri:
         return "redirect_uri is not the one that the code was issued for"
-    if not _is_proof(request.code_verifier or "", code.challenge):
+    if not _matches_challenge(request.code_verifier or "", code.challenge):
         return "code_verifier does not match the challenge"
     return None
 
 
-def _is_proof(verifier: str, challenge: str) -> bool:
+def _matches_challenge(verifier: str, challenge: str) -> bool:
     """Whether the challenge is the SHA-256 of the verifier (RFC 7636 §4.6)."""
     if _VERIFIER.fullmatch(verifier) is None:
         return False

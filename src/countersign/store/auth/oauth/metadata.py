@@ -279,10 +279,10 @@ Afterwards every call answers 401 `invalid_token`: stop, and ask your person bef
 """
 
 
-def text(store: Store) -> str:
+def auth_md(store: Store) -> str:
     """The page /auth.md, with the addresses, scopes, methods and times of the configuration."""
     settings = store.settings
-    scope_meanings = {
+    values = {
         "root": store.root_url,
         "base": store.base_url,
         "name": settings.resource_name,
@@ -297,10 +297,10 @@ def text(store: Store) -> str:
         "resource_url": store.root_url + RESOURCE_PATH,
         "server_url": store.root_url + SERVER_PATH,
     }
-    clients = _CLIENTS.format(**scope_meanings) if settings.dynamic_clients else ""
+    clients = _CLIENTS.format(**values) if settings.dynamic_clients else ""
     types = identity_types(store)
-    registration_text = "".join(_REGISTERING[name].format(**scope_meanings) for name in _REGISTERING if name in types)
+    registration_text = "".join(_REGISTERING[name].format(**values) for name in _REGISTERING if name in types)
     scope_list = "\n".join(f"- `{scope}`: {scopes.MEANING[scope]}" for scope in scopes.ALL if scope != "admin:org")
     return _TEXT.format(
-        **scope_meanings, types=", ".join(types), registering=registration_text, clients=clients, scope_list=scope_list
+        **values, types=", ".join(types), registering=registration_text, clients=clients, scope_list=scope_list
     )

@@ -40,19 +40,19 @@ from countersign.store.context import PREFIX, Store
 PATH = "/auth/agents"
 
 
-async def show(call: StoreRequest[Nothing, Nothing]) -> Response:
+async def show_connected_agents(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the agents and clients that can act for the signed-in person."""
     store = call.context
     signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, PATH)
     if isinstance(signed_in, Response):
         return signed_in
-    connected_agents = await _connected(store, signed_in.person.id)
+    connected_agents = await _connected_agents(store, signed_in.person.id)
     return authorize.connected_agents_page(
         store, connected_agents, signed_in.person.email, sessions.form_token(store, signed_in.session)
     )
 
 
-async def disconnect(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
+async def disconnect_agent(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
     """Disconnect an agent or client; its tokens become invalid at once."""
     store = call.context
     sessions.require_same_origin(store, call.headers)
@@ -61,11 +61,11 @@ async def disconnect(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
         return signed_in
     sessions.require_form_token(store, signed_in.session, call.body.csrf)
     async with store.database.transaction() as transaction:
-        await _end(transaction, call.body.id, signed_in.person.id)
+        await _revoke_grant(transaction, call.body.id, signed_in.person.id)
     return Response(303, headers=(("Location", PATH), ("Cache-Control", "no-store")))
 
 
-async def _end(transaction: Transaction, ended_id: str, person_id: str) -> None:
+async def _revoke_grant(transaction: Transaction, ended_id: str, person_id: str) -> None:
     """Revoke a registration or consent of this person. If it belongs to another person, do nothing."""
     if await consents.revoke(transaction, ended_id, person_id):
         return
@@ -74,23 +74,23 @@ async def _end(transaction: Transaction, ended_id: str, person_id: str) -> None:
         await registrations.revoke(transaction, ended_id)
 
 
-async def _connected(store: Store, person_id: str) -> list[ConnectedAgent]:
+async def _connected_agents(store: Store, person_id: str) -> list[ConnectedAgent]:
     agents = await registrations.of_person(store, person_id)
-    clients = await consents.of_person(store.database, person_id)
+    clients = await consents.connected_clients(store.database, person_id)
     lines = [
         agent._replace(used_at=store.uses.last(agent.id) or agent.used_at)
-        for agent in (*map(_agent, agents), *map(_client, clients))
+        for agent in (*map(_agent_line, agents), *map(_client_line, clients))
     ]
     return sorted(lines, key=lambda agent: (-agent.since, agent.id))
 
 
-def _agent(entry: Registration) -> ConnectedAgent:
+def _agent_line(entry: Registration) -> ConnectedAgent:
     agent_text = "An agent" if entry.issuer is None else f"An agent, asserted by {entry.issuer}"
     connected_at = entry.claimed_at or entry.created_at
     return ConnectedAgent(entry.id, entry.agent or "An agent", agent_text, entry.scopes, connected_at, entry.used_at)
 
 
-def _client(entry: ConnectedClient) -> ConnectedAgent:
+def _client_line(entry: ConnectedClient) -> ConnectedAgent:
     client_text, name = f"A client of {entry.organisation}", entry.client
     if entry.redirect_uris:
         # The client's name is not verified, so the title is the site that the person was redirected to.
@@ -143,9 +143,9 @@ async def show_keys(call: StoreRequest[Nothing, Nothing]) -> Response:
     return response.json(call.context.tokens.ring.jwks(), headers=_CACHEABLE)
 
 
-async def show_skill(call: StoreRequest[Nothing, Nothing]) -> Response:
+async def show_auth_md(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Describe how an agent registers and authenticates."""
-    return Response(200, metadata.text(call.context).encode(), _MARKDOWN, _CACHEABLE)
+    return Response(200, metadata.auth_md(call.context).encode(), _MARKDOWN, _CACHEABLE)
 
 
 async def show_logo(call: StoreRequest[Nothing, Nothing]) -> Response:
@@ -188,7 +188,7 @@ ROUTES = (
     route(
         "GET",
         authorize.PATH,
-        authorize.ask,
+        authorize.show_authorization,
         query=AuthorizeQuery,
         answers={200: str, 303: None, 400: str},
         refusals=(sessions.InsecureSignIn,),
@@ -202,7 +202,7 @@ ROUTES = (
     route(
         "POST",
         authorize.PATH,
-        authorize.decide,
+        authorize.decide_authorization,
         body=AuthorizeForm,
         answers={303: None, 400: str},
         refusals=(sessions.InsecureSignIn, sessions.ForeignOrigin, sessions.FormExpired),
@@ -255,7 +255,7 @@ ROUTES = (
     route(
         "GET",
         PATH,
-        show,
+        show_connected_agents,
         answers={200: str, 303: None},
         refusals=(sessions.InsecureSignIn,),
         produces=_HTML,
@@ -266,7 +266,7 @@ ROUTES = (
     route(
         "POST",
         PATH,
-        disconnect,
+        disconnect_agent,
         body=DisconnectForm,
         answers={303: None},
         refusals=(sessions.InsecureSignIn, sessions.ForeignOrigin, sessions.FormExpired),
@@ -306,7 +306,7 @@ ROUTES = (
     route(
         "GET",
         metadata.SKILL_PATH,
-        show_skill,
+        show_auth_md,
         answers={200: str},
         produces=(_MARKDOWN, "text/markdown", "text/plain"),
         at_root=True,

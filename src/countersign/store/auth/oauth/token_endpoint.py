@@ -182,7 +182,7 @@ async def exchange_assertion(store: Store, request: TokenRequest, headers: Heade
     """
     if request.assertion is None:
         raise InvalidRequest("assertion is required", resolution="Send the assertion.")
-    is_own_assertion = _issuer(request.assertion) == store.root_url
+    is_own_assertion = _unverified_issuer(request.assertion) == store.root_url
     if is_own_assertion and not has_client_credentials(request, headers):
         return await exchange_own_assertion(store, request.assertion, request.scope)
     client = await authenticate_for_grant(store, request, headers)
@@ -191,7 +191,7 @@ async def exchange_assertion(store: Store, request: TokenRequest, headers: Heade
     return await exchange_id_jag(store, request.assertion, client, request.scope)
 
 
-def _issuer(assertion: str) -> str:
+def _unverified_issuer(assertion: str) -> str:
     """Return the issuer that an assertion names. The assertion is not verified yet."""
     encoded_payload = assertion.split(".")[1:2]
     try:
@@ -263,9 +263,9 @@ async def revoke(store: Store, request: RevokeRequest, headers: Headers) -> None
         client = await authenticate_client(store, request, headers)
     claims = _access_claims(store, request.token)
     if claims is not None:
-        await _end_token(store, claims, client)
+        await _revoke_access_token(store, claims, client)
         return
-    await _end_registration(store, request.token, client)
+    await _revoke_registration(store, request.token, client)
 
 
 def _access_claims(store: Store, token: str) -> AccessClaims | None:
@@ -275,14 +275,14 @@ def _access_claims(store: Store, token: str) -> AccessClaims | None:
         return None
 
 
-async def _end_token(store: Store, claims: AccessClaims, client: Client | None) -> None:
+async def _revoke_access_token(store: Store, claims: AccessClaims, client: Client | None) -> None:
     if client is not None and claims.client_id != client.id:
         return
     async with store.database.transaction() as transaction:
         await queries.revoke_token(transaction, claims.jti, Instant(claims.exp * SECOND))
 
 
-async def _end_registration(store: Store, token: str, client: Client | None) -> None:
+async def _revoke_registration(store: Store, token: str, client: Client | None) -> None:
     try:
         claims = registrations.read_assertion(store, token)
     except InvalidGrant:
@@ -331,7 +331,7 @@ async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: s
         requested_scopes = register.asserted_scopes(assertion_claims, scope) & client.scopes
         if not requested_scopes:
             raise tokens.InvalidScope("the client has none of the requested scopes")
-        applicant = Applicant(schemas.name_of(client.name), "", requested_scopes)
+        applicant = Applicant(schemas.agent_name(client.name), "", requested_scopes)
         outcome = await register.register_or_await(store, assertion_claims, applicant)
     except (InvalidGrant, tokens.InvalidScope):
         raise

@@ -148,9 +148,9 @@ def draw_motif(slug: str, motif: str, palette_number: int | None = None, *, mirr
     palette of the slug."""
     seed = hash_of(slug)
     palette = PALETTES[palette_of(slug) if palette_number is None else palette_number]
-    random_number = RandomNumbers(seed)
+    rng = RandomNumbers(seed)
     motif_entry = MOTIFS[motif]
-    body = motif_entry.draw(palette, random_number, _disc_x(motif_entry, random_number))
+    body = motif_entry.draw(palette, rng, _disc_x(motif_entry, rng))
     if _is_mirrored(seed) != mirror_again:
         body = f'<g transform="matrix(-1 0 0 1 {WIDTH} 0)">{body}</g>'
     return (
@@ -163,9 +163,9 @@ cache_info = draw_motif.cache_info
 """Returns the statistics of the cache of drawn covers."""
 
 
-def _disc_x(motif: Motif, random_number: RandomNumbers) -> float:
+def _disc_x(motif: Motif, random_x: RandomNumbers) -> float:
     """The x of the disc, from the first random number; 0 for a motif without a disc."""
-    return 0.0 if motif.disc_range is None else motif.disc_range[0] + random_number() * motif.disc_range[1]
+    return 0.0 if motif.disc_range is None else motif.disc_range[0] + random_x() * motif.disc_range[1]
 
 
 def _is_mirrored(seed: int) -> bool:

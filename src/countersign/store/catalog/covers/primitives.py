@@ -51,14 +51,12 @@ class RandomNumbers:
 
     def __call__(self) -> float:
         self._state = (self._state + 0x6D2B79F5) & 0xFFFFFFFF
-        mixed_state = (self._state ^ (self._state >> 15)) * (self._state | 1) & 0xFFFFFFFF
-        mixed_state = (
-            mixed_state + ((mixed_state ^ (mixed_state >> 7)) * (mixed_state | 61) & 0xFFFFFFFF) & 0xFFFFFFFF
-        ) ^ mixed_state
-        return ((mixed_state ^ (mixed_state >> 14)) & 0xFFFFFFFF) / 4294967296
+        mixed = (self._state ^ (self._state >> 15)) * (self._state | 1) & 0xFFFFFFFF
+        mixed = (mixed + ((mixed ^ (mixed >> 7)) * (mixed | 61) & 0xFFFFFFFF) & 0xFFFFFFFF) ^ mixed
+        return ((mixed ^ (mixed >> 14)) & 0xFFFFFFFF) / 4294967296
 
 
-def num(value: float) -> str:
+def fmt(value: float) -> str:
     """The number with at most one decimal."""
     return f"{value:.1f}".rstrip("0").rstrip(".")
 
@@ -66,7 +64,7 @@ def num(value: float) -> str:
 def element(name: str, /, **attributes: str | float) -> str:
     """An empty element. Texts are not changed, numbers have at most one decimal, and `_` in a name becomes `-`."""
     attributes_text = "".join(
-        f' {key.replace("_", "-")}="{value if isinstance(value, str) else num(value)}"'
+        f' {key.replace("_", "-")}="{value if isinstance(value, str) else fmt(value)}"'
         for key, value in attributes.items()
     )
     return f"<{name}{attributes_text}/>"
@@ -89,7 +87,7 @@ def path(d: str, **attributes: str | float) -> str:
 
 def polyline(points: Iterable[tuple[float, float]]) -> str:
     """The points, joined by lines, as a part of a path."""
-    return "L".join(f"{num(x)} {num(y)}" for x, y in points)
+    return "L".join(f"{fmt(x)} {fmt(y)}" for x, y in points)
 
 
 BACKGROUND = rect(width=WIDTH, height=HEIGHT, fill="url(#s)")
@@ -102,15 +100,15 @@ def sky(palette: Palette, x: float, y: float, radius: str | float) -> str:
     return BACKGROUND + glow + circle(x, y, radius, fill=palette.glow, opacity=".92")
 
 
-def stars(number: RandomNumbers, count: int, depth: float) -> str:
+def stars(rng: RandomNumbers, count: int, depth: float) -> str:
     """Stars in the upper part of the sky, down to this share of the height."""
     return "".join(
         circle(
-            number() * WIDTH,
-            number() * HEIGHT * depth,
-            0.6 + number() * 1.3,
+            rng() * WIDTH,
+            rng() * HEIGHT * depth,
+            0.6 + rng() * 1.3,
             fill="#fff",
-            opacity=0.3 + number() * 0.6,
+            opacity=0.3 + rng() * 0.6,
         )
         for _ in range(count)
     )
@@ -122,9 +120,9 @@ def haze(y: int, opacity: str = "0.35") -> str:
 
 
 def ridge(
-    number: RandomNumbers,
+    rng: RandomNumbers,
     base: float,
-    swing: float,
+    amplitude: float,
     roughness: float,
     fill: str,
     *,
@@ -132,14 +130,14 @@ def ridge(
     opacity: str = "1",
 ) -> str:
     """A layer of land whose upper edge is the sum of three waves."""
-    first_phase, second_phase, third_phase = number() * 6.3, number() * 6.3, number() * 6.3
-    pace = 0.004 + number() * 0.006
+    first_phase, second_phase, third_phase = rng() * 6.3, rng() * 6.3, rng() * 6.3
+    pace = 0.004 + rng() * 0.006
     edge = [
         (
             x,
             base
-            + swing * math.sin(x * pace + first_phase)
-            + swing * 0.45 * math.sin(x * pace * 2.7 + second_phase)
+            + amplitude * math.sin(x * pace + first_phase)
+            + amplitude * 0.45 * math.sin(x * pace * 2.7 + second_phase)
             + roughness * math.sin(x * pace * 7.3 + third_phase),
         )
         for x in range(0, WIDTH + step, step)

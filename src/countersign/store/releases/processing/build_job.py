@@ -20,7 +20,7 @@ from countersign.store.releases import blobs
 from countersign.store.releases.processing import builds, deltas, sandboxed_process, sbom
 from countersign.store.releases.processing.builds import Build, ChunkRow, ReadyArtifact
 from countersign.store.releases.processing.chunk_gc import PackWriter, SealedPack
-from countersign.store.releases.processing.inspection import extract, verify
+from countersign.store.releases.processing.inspection import run_extract_job, run_verify_job
 from countersign.store.releases.processing.sandboxed_process import ArtifactReader
 from countersign.store.releases.processing.schemas import (
     BuildResult,
@@ -86,7 +86,7 @@ class Ingest:
         self._store = store
         self._artifact = artifact
         self._report_progress = report_progress
-        self._again = is_repeated
+        self._is_repeated = is_repeated
         self._packing = PackWriter(store.blobs, store.database)
         self._contents = ArtifactContents()
 
@@ -104,19 +104,19 @@ class Ingest:
                 self._store.settings, path, self._artifact.filename, chunks=True, accepts_plain_files=True
             ) as artifact_reader:
                 while not isinstance(record := await artifact_reader.next(), EndOfArtifact):
-                    await self._take(artifact_reader, record)
+                    await self._handle_record(artifact_reader, record)
             if record.sha256.hex() != self._artifact.sha256:
                 raise ArtifactDamaged("the stored bytes are not those that were uploaded")
             self._contents.end_record = record
             await self._packing.seal()
         finally:
-            await self._packing.drop()
+            await self._packing.discard()
         self._contents.packs = self._packing.sealed
         for pack in self._packing.sealed:
             self._contents.rows.update({row.id: row for row in pack.rows})
         return self._contents
 
-    async def _take(self, artifact_reader: ArtifactReader, record: IngestRecord) -> None:
+    async def _handle_record(self, artifact_reader: ArtifactReader, record: IngestRecord) -> None:
         match record:
             case EntryRecord():
                 self._contents.entries.append(record)
@@ -135,7 +135,7 @@ class Ingest:
     async def _newness_flags(self, names: list[str]) -> bytes:
         """Return one byte for each chunk: 1 if the chunk must be stored, 0 if it is stored already."""
         chunk_rows: list[ChunkRow] = []
-        if not self._again:
+        if not self._is_repeated:
             chunk_rows = await builds.known_chunks(self._store.database, self._artifact.org_id, names)
         self._contents.rows.update({row.id: row for row in chunk_rows})
         return bytes(name not in self._contents.rows for name in names)
@@ -147,7 +147,7 @@ MAX_MANIFEST_BYTES = 160 << 20
 client accepts."""
 
 
-async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
+async def run_build_job(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
     """Make the build, or return the existing one.
 
     Raises:
@@ -176,7 +176,7 @@ async def _store_build(
     signed_manifest = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
     envelope_sha256 = await blobs.put(store.database, store.blobs, signed_manifest)
     component_list = await asyncio.to_thread(
-        sbom.document, artifact.product, artifact.version, contents.metadata_files
+        sbom.bill_of_materials, artifact.product, artifact.version, contents.metadata_files
     )
     sbom_text, component_count = (None, 0) if component_list is None else component_list
     summary = _summary(artifact, new_manifest, payload, contents, component_count)
@@ -203,7 +203,7 @@ async def _store_build(
 
     async def commit(transaction: Transaction) -> None:
         if replaced_build is not None:
-            await builds.drop_build(transaction, *replaced_build)
+            await builds.delete_build(transaction, *replaced_build)
         if not await builds.add_build(transaction, new_build):
             raise Unavailable("the artifact was processed concurrently")
         await blobs.keep(transaction, reservations)
@@ -256,16 +256,16 @@ def _sign(payload: bytes, key: SigningKey) -> bytes:
 
 def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
     entries = sorted(contents.entries, key=lambda entry: entry.path.encode())
-    numbers: dict[bytes, int] = {}
+    position_by_name: dict[bytes, int] = {}
     manifest_chunks: list[Chunk] = []
     files: list[File] = []
     for entry in entries:
         if entry.kind == "file":
             for name, size in entry.chunks:
-                if name not in numbers:
-                    numbers[name] = len(manifest_chunks)
+                if name not in position_by_name:
+                    position_by_name[name] = len(manifest_chunks)
                     manifest_chunks.append(Chunk(name.hex(), size))
-            positions = [numbers[name] for name, _ in entry.chunks]
+            positions = [position_by_name[name] for name, _ in entry.chunks]
             files.append(File(entry.path, entry.mode, entry.size, entry.sha256.hex(), entry.blake3.hex(), positions))
     return Manifest(
         org=artifact.org,
@@ -310,8 +310,8 @@ def _summary(
 
 
 TYPES: tuple[AnyJobType, ...] = (
-    JobType("build.process", ProcessPayload, process, builds.admit, BUILD),
-    JobType("archive.extract", ExtractPayload, extract, builds.admit),
-    JobType("artifact.verify", VerifyPayload, verify, builds.admit),
+    JobType("build.process", ProcessPayload, run_build_job, builds.admit, BUILD),
+    JobType("archive.extract", ExtractPayload, run_extract_job, builds.admit),
+    JobType("artifact.verify", VerifyPayload, run_verify_job, builds.admit),
     JobType(deltas.DELTA_JOB, DeltaPayload, deltas.run_delta_job, priority=BACKGROUND),
 )

@@ -219,9 +219,11 @@ async def earlier_builds(reader: Reader, new_ready_artifact: ReadyArtifact, plat
     return [artifact_id for (artifact_id,) in rows]
 
 
-async def later_builds(reader: Reader, old: ReadyArtifact, platform: str, limit: int) -> list[str]:
+async def later_builds(reader: Reader, old_artifact: ReadyArtifact, platform: str, limit: int) -> list[str]:
     """Return the artifacts to which clients most likely update from the old artifact, oldest first."""
-    rows = await reader.fetch(LATER_BUILDS, old.product_id, platform, old.release_id, old.channel, limit)
+    rows = await reader.fetch(
+        LATER_BUILDS, old_artifact.product_id, platform, old_artifact.release_id, old_artifact.channel, limit
+    )
     return [artifact_id for (artifact_id,) in rows]
 
 
@@ -247,7 +249,7 @@ async def add_build(transaction: Transaction, new_build: Build) -> bool:
     return bool(await transaction.run(ADD_BUILD, *new_build, clock.now()))
 
 
-async def drop_build(transaction: Transaction, build: Build, chunk_ids: Iterable[str]) -> bool:
+async def delete_build(transaction: Transaction, build: Build, chunk_ids: Iterable[str]) -> bool:
     """Delete a build, and decrement the use count of its chunks. Return False if the build was already removed or
     replaced."""
     if not await transaction.run(TAKE_BUILD, build.artifact_id, build.envelope_sha256):
@@ -265,15 +267,15 @@ async def add_pack(transaction: Transaction, pack_id: str, org_id: str, sha256: 
     await transaction.run(ADD_PACK, pack_id, org_id, sha256, size, clock.now())
 
 
-async def use_chunks(transaction: Transaction, org_id: str, rows_in: Iterable[ChunkRow]) -> None:
+async def use_chunks(transaction: Transaction, org_id: str, chunk_rows: Iterable[ChunkRow]) -> None:
     """Increment the use count of each chunk. To avoid deadlocks, the chunks are updated in the order of their names."""
-    rows = [(org_id, *row) for row in sorted(rows_in)]
+    rows = [(org_id, *row) for row in sorted(chunk_rows)]
     await transaction.run_many(USE_CHUNK, rows)
 
 
-async def move_chunks(transaction: Transaction, org_id: str, rows_in: Iterable[ChunkRow]) -> None:
+async def move_chunks(transaction: Transaction, org_id: str, chunk_rows: Iterable[ChunkRow]) -> None:
     """Update the locations of the chunks."""
-    rows = [(org_id, row.id, row.pack_id, row.start, row.length) for row in sorted(rows_in)]
+    rows = [(org_id, row.id, row.pack_id, row.start, row.length) for row in sorted(chunk_rows)]
     await transaction.run_many(MOVE_CHUNK, rows)
 
 
@@ -292,10 +294,10 @@ async def ready_artifact(reader: Reader, artifact_id: str) -> ReadyArtifact:
     Raises:
         ArtifactGone: no ready artifact has this id.
     """
-    locations = await artifact(reader, artifact_id.lower()) if ids.is_uuid(artifact_id) else None
-    if locations is None:
+    ready = await artifact(reader, artifact_id.lower()) if ids.is_uuid(artifact_id) else None
+    if ready is None:
         raise ArtifactGone("no ready artifact has this id")
-    return locations
+    return ready
 
 
 async def admit(
@@ -307,12 +309,12 @@ async def admit(
         ArtifactGone: the artifact does not exist, or belongs to another organisation.
         InsufficientScope: the caller may not write releases.
     """
-    locations = await ready_artifact(reader, payload.artifact_id)
-    if locations.org_id not in caller.orgs:
+    ready = await ready_artifact(reader, payload.artifact_id)
+    if ready.org_id not in caller.orgs:
         raise ArtifactGone("no ready artifact has this id")
-    if locations.org_id not in caller.orgs_allowing(WRITE_RELEASES):
+    if ready.org_id not in caller.orgs_allowing(WRITE_RELEASES):
         raise InsufficientScope(f"this requires the scope {WRITE_RELEASES}")
-    return AdmittedJob(locations.org_id, locations.size)
+    return AdmittedJob(ready.org_id, ready.size)
 
 
 async def read_manifest(store: Store, build: Build) -> Manifest:
@@ -353,10 +355,10 @@ async def chunk_names(store: Store, build: Build) -> list[str]:
     """
     size = await store.blobs.size(build.envelope_sha256)
     envelope_json = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
-    return await asyncio.get_running_loop().run_in_executor(_reading, _names, envelope_json)
+    return await asyncio.get_running_loop().run_in_executor(_reading, _decoded_names, envelope_json)
 
 
-def _names(envelope_json: bytes) -> list[str]:
+def _decoded_names(envelope_json: bytes) -> list[str]:
     try:
         payload = base64.b64decode(msgspec.json.decode(envelope_json, type=Envelope).payload)
         return [chunk.id for chunk in msgspec.json.decode(payload, type=_Chunks).chunks]

@@ -59,7 +59,7 @@ class PackWriter:
         for name, size, length in chunks:
             self._rows.append(ChunkRow(name, size, self._id, self._size, length))
             self._size += length
-        await self._put(frames)
+        await self._queue_frame(frames)
         if self._size >= PACK_BYTES:
             await self.seal()
 
@@ -67,7 +67,7 @@ class PackWriter:
         """Complete the current pack and store it as a blob, unless the pack is empty."""
         if self._staging is None:
             return
-        await self._put(b"")
+        await self._queue_frame(b"")
         staged_part = await self._staging
         self._staging = None
         await blobs.note_new(self._database, self._store, staged_part.sha256)
@@ -77,7 +77,7 @@ class PackWriter:
         await self._touch_sealed()
         self._begin()
 
-    async def drop(self) -> None:
+    async def discard(self) -> None:
         """Discard the unsealed pack. Errors of the blob store are ignored, because the error that ended the job must be
         reported instead. If a thread is still writing parts, the collector removes them later."""
         if self._staging is not None:
@@ -87,7 +87,7 @@ class PackWriter:
             with suppress(Refused):
                 await self._store.discard(self._id)
 
-    async def _put(self, frame: bytes) -> None:
+    async def _queue_frame(self, frame: bytes) -> None:
         """Queue a frame for the blob store. If the blob store has failed, raise its error."""
         staging = self._staging
         put_task = asyncio.ensure_future(self._frames.put(frame))
@@ -167,13 +167,13 @@ class SweepResult(NamedTuple):
     repacked: int
 
 
-async def sweep(store: Store, *, spared_s: float = MIN_IDLE_S) -> SweepResult:
+async def sweep(store: Store, *, min_idle_s: float = MIN_IDLE_S) -> SweepResult:
     """Delete unused chunks and packs, and rewrite sparse packs.
 
     Raises:
         Unavailable, StorageFull: database or blob store are unavailable; earlier deletions persist.
     """
-    idle_before = clock.later(clock.now(), seconds=-spared_s)
+    idle_before = clock.later(clock.now(), seconds=-min_idle_s)
     chunks = await _delete_chunks(store, idle_before)
     packs = await _delete_packs(store, idle_before)
     return SweepResult(chunks, packs, await _repack(store, idle_before))
@@ -228,7 +228,7 @@ async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) ->
             await pack_writer.add([(name, size, length)], b"".join(pieces))
         await pack_writer.seal()
     finally:
-        await pack_writer.drop()
+        await pack_writer.discard()
     stored_packs = [(pack.sha256, pack.size) for pack in pack_writer.sealed]
     reservations = await blobs.reserve(store.database, store.blobs, stored_packs)
     async with store.database.transaction() as transaction:

@@ -179,23 +179,23 @@ async def _make_deltas(
     )
     stored_deltas: list[StoredDelta] = []
     progress = 0.0
-    async with sandboxed_process.running(PROGRAM) as process:
+    async with sandboxed_process.run_process(PROGRAM) as process:
         await process.send(msgspec.msgpack.encode(order))
         while not isinstance(record := decode_delta_record(await process.receive()), EndOfDeltas):
             if isinstance(record, DeltaBlob):
-                if len(record.blob) * 10 < _size_in_chunks(record, old_files, new_files) * 9:
+                if len(record.blob) * 10 < _size_of_replaced_chunks(record, old_files, new_files) * 9:
                     listing = DeltaListing(record.old, record.files, record.memory)
                     digest = await blobs.put(store.database, store.blobs, record.blob)
                     stored_deltas.append(StoredDelta(digest, len(record.blob), listing))
                 continue
-            side = new_files if record.is_new else old_files
-            await process.send(await _file_bytes(store, side, record.place))
+            build_files = new_files if record.is_new else old_files
+            await process.send(await _file_bytes(store, build_files, record.place))
             progress += (1 - progress) / 100
             await work.progress(progress)
     return stored_deltas
 
 
-async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes:
+async def _file_bytes(store: Store, build_files: _BuildFiles, file_index: int) -> bytes:
     """The content of a file of the build, from its chunks.
 
     Raises:
@@ -203,9 +203,9 @@ async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes
         ChunkDamaged: a pack was changed.
     """
     file_content = bytearray()
-    for position in side.manifest.files[file_index].chunks:
-        chunk = side.manifest.chunks[position]
-        location = side.chunk_locations.get(chunk.id)
+    for position in build_files.manifest.files[file_index].chunks:
+        chunk = build_files.manifest.chunks[position]
+        location = build_files.chunk_locations.get(chunk.id)
         if location is None:
             raise Unavailable(f"the chunk {chunk.id} is not stored: process its artifact again")
         stop = location.start + location.length
@@ -214,7 +214,7 @@ async def _file_bytes(store: Store, side: _BuildFiles, file_index: int) -> bytes
     return bytes(file_content)
 
 
-def _size_in_chunks(delta: DeltaBlob, old_files: _BuildFiles, new_files: _BuildFiles) -> int:
+def _size_of_replaced_chunks(delta: DeltaBlob, old_files: _BuildFiles, new_files: _BuildFiles) -> int:
     """Return the total size of the chunks that a client without the delta would download for the delta's files."""
     needed_chunks: set[str] = set()
     for start, stop in delta.files:

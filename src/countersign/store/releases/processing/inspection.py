@@ -46,14 +46,14 @@ def changed_ranges(path: Path, artifact: ReadyArtifact, build: Build | None) -> 
         if build is None:
             is_same = length == artifact.size and _sha256(stored_file.fileno(), length) == artifact.sha256
             return [] if is_same else [(0, artifact.size)]
-        entry = [
+        ranges = [
             (start, min(build.block_size, artifact.size - start))
             for number, start in enumerate(range(0, artifact.size, build.block_size))
-            if _block(stored_file.fileno(), start, build.block_size) != _recorded(build, number)
+            if _block_digest(stored_file.fileno(), start, build.block_size) != _recorded_digest(build, number)
         ]
     if length > artifact.size:
-        entry.append((artifact.size, length - artifact.size))
-    return entry
+        ranges.append((artifact.size, length - artifact.size))
+    return ranges
 
 
 def damaged_chunks(path: Path, chunk_locations: Sequence[ChunkLocation]) -> list[ChunkLocation]:
@@ -68,11 +68,11 @@ def damaged_chunks(path: Path, chunk_locations: Sequence[ChunkLocation]) -> list
     return damaged_locations
 
 
-def _recorded(build: Build, number: int) -> bytes:
+def _recorded_digest(build: Build, number: int) -> bytes:
     return bytes(build.blocks[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES])
 
 
-def _block(fd: int, start: int, size: int) -> bytes:
+def _block_digest(fd: int, start: int, size: int) -> bytes:
     hasher = blake3.blake3(max_threads=blake3.blake3.AUTO)
     for position in range(start, start + size, _PIECE):
         hasher.update(os.pread(fd, min(_PIECE, start + size - position), position))
@@ -91,7 +91,7 @@ LISTED_BYTES = 1 << 20
 listed together."""
 
 
-async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
+async def run_extract_job(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
     """List the archive's entries.
 
     Raises:
@@ -153,7 +153,7 @@ PACK_AGAIN = "Correct the archive, and upload it as a new artifact."
 BYTES_SHARE, CHUNKS_SHARE = 0.3, 0.6
 
 
-async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
+async def run_verify_job(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
     """Check bytes, signature, chunks and archive. If something is corrupt, the job still completes, and the result
     lists what is corrupt.
 
@@ -255,8 +255,8 @@ class Verification:
             detail = "the file in the archive does not match the manifest"
             self._report(Corruption("file", detail, PROCESS_AGAIN, path=entry.path, offset=0, length=entry.size))
 
-    def _report(self, wound: Corruption) -> None:
+    def _report(self, corruption: Corruption) -> None:
         self.result.ok = False
         self.result.wounds += 1
         if len(self.result.findings) < MAX_FINDINGS:
-            self.result.findings.append(wound)
+            self.result.findings.append(corruption)

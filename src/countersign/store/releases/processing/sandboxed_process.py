@@ -43,12 +43,12 @@ class SandboxedProcess:
     """A running process, and the pipes for messages to the process and from the process."""
 
     def __init__(
-        self, process: Process, output: FileIO, input_stream: StreamWriter, handing: socket.socket | None
+        self, process: Process, output: FileIO, input_stream: StreamWriter, file_socket: socket.socket | None
     ) -> None:
         self._process = process
         self._output = output
         self._input = input_stream
-        self._file_socket = handing
+        self._file_socket = file_socket
 
     @property
     def is_running(self) -> bool:
@@ -99,46 +99,44 @@ async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
     """Start a process that runs the module and inherits no open files. If `takes_file` is true, it inherits a socket
     on which it receives the file, and its argument is the descriptor of this socket."""
     # A thread reads from this pipe: an event-loop stream would copy the data several times.
-    read_artifact, writing = os.pipe()
-    output = os.fdopen(read_artifact, "rb", buffering=0)
+    read_end, write_end = os.pipe()
+    output = os.fdopen(read_end, "rb", buffering=0)
     with ExitStack() as unless_begun, ExitStack() as handed_on:
         unless_begun.callback(output.close)
-        handed_on.callback(os.close, writing)
-        handing, fds = None, ()
+        handed_on.callback(os.close, write_end)
+        file_socket, fds = None, ()
         if takes_file:
-            handing, child_socket = socket.socketpair()
-            unless_begun.callback(handing.close)
+            file_socket, child_socket = socket.socketpair()
+            unless_begun.callback(file_socket.close)
             handed_on.callback(child_socket.close)
             fds = (child_socket.fileno(),)
         # A larger pipe only makes reading faster. Ignore errors: Linux limits the memory of pipes per user, and other
         # systems do not have this call.
         with suppress(OSError):
-            fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
+            fcntl.fcntl(write_end, F_SETPIPE_SZ, PIPE_BYTES)
         command = (sys.executable, "-m", program, *map(str, fds))
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=writing, pass_fds=fds, env=_environment(), cwd="/"
+            *command, stdin=PIPE, stdout=write_end, pass_fds=fds, env=_environment(), cwd="/"
         )
         if process.stdin is None:
             raise LookupError("a process was started without its pipe")
         unless_begun.pop_all()
-        return SandboxedProcess(process, output, process.stdin, handing)
+        return SandboxedProcess(process, output, process.stdin, file_socket)
 
 
 @asynccontextmanager
-async def running(program: str, *, takes_file: bool = False) -> AsyncGenerator[SandboxedProcess]:
+async def run_process(program: str, *, takes_file: bool = False) -> AsyncGenerator[SandboxedProcess]:
     """Run the module in a process during the block. The process is ended when the block ends."""
-    spare_process_found = _spare.get()
-    if spare_process_found is not None and not (takes_file and spare_process_found.program == program):
-        spare_process_found = None
-    process = await (
-        start(program, takes_file=takes_file) if spare_process_found is None else spare_process_found.take()
-    )
+    spare = _spare.get()
+    if spare is not None and not (takes_file and spare.program == program):
+        spare = None
+    process = await (start(program, takes_file=takes_file) if spare is None else spare.take())
     try:
         yield process
     finally:
         await process.end()
-        if spare_process_found is not None:
-            spare_process_found.prepare()
+        if spare is not None:
+            spare.prepare()
 
 
 class SpareProcess:
@@ -156,7 +154,7 @@ class SpareProcess:
     async def take(self) -> SandboxedProcess:
         """Return the process, or a new process if the spare process died or could not be started. The caller must end
         the process."""
-        process = await self._removed()
+        process = await self._take_process()
         if process is not None:
             if process.is_running:
                 return process
@@ -165,11 +163,11 @@ class SpareProcess:
 
     async def close(self) -> None:
         """End the process."""
-        process = await self._removed()
+        process = await self._take_process()
         if process is not None:
             await process.end()
 
-    async def _removed(self) -> SandboxedProcess | None:
+    async def _take_process(self) -> SandboxedProcess | None:
         """Remove and return the process, or return None if no process runs. An error that occurred when the process was
         started is ignored, because the cause may no longer exist."""
         starting, self._starting = self._starting, None
@@ -184,7 +182,7 @@ _spare: ContextVar[SpareProcess | None] = ContextVar("spare", default=None)
 
 @asynccontextmanager
 async def spare_process(program: str) -> AsyncGenerator[None]:
-    """Provide a spare process of the program during the block, for the next `running`."""
+    """Provide a spare process of the program during the block, for the next `run_process`."""
     process = SpareProcess(program)
     process.prepare()
     token = _spare.set(process)
@@ -251,7 +249,7 @@ async def read_artifact(
     not archives are accepted.
     """
     with _open_file(path) as fd:
-        async with running(PROGRAM, takes_file=True) as process:
+        async with run_process(PROGRAM, takes_file=True) as process:
             process.send_file(fd)
             order = IngestOrder(
                 name=name,

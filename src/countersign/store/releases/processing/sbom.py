@@ -57,7 +57,7 @@ class _Document(msgspec.Struct, frozen=True):
     version: str | int = ""
 
 
-def document(name: str, version: str, notes: Iterable[MetadataFile]) -> tuple[str, int] | None:
+def bill_of_materials(name: str, version: str, notes: Iterable[MetadataFile]) -> tuple[str, int] | None:
     """The document as JSON and the number of its components; None if the build lists no components.
 
     Unreadable files are ignored.
@@ -79,13 +79,13 @@ def _components_of(note: MetadataFile) -> list[Component]:
     try:
         text = note.content.decode()
         if note.path.endswith("/METADATA"):
-            return _wheel(text)
+            return _wheel_component(text)
         return _json(note.path, msgspec.json.decode(text, type=_Document))
     except (UnicodeDecodeError, RecursionError, msgspec.DecodeError):
         return []
 
 
-def _wheel(text: str) -> list[Component]:
+def _wheel_component(text: str) -> list[Component]:
     """Core metadata of a Python distribution (PEP 643)."""
     head = text.replace("\r\n", "\n").partition("\n\n")[0]
     # If a field occurs several times, use the first value.
@@ -102,30 +102,30 @@ def _json(path: str, fields: _Document) -> list[Component]:
             if component.name
         ]
     if fields.spdxVersion:
-        return _spdx(fields)
+        return _spdx_components(fields)
     if path.endswith("package-lock.json"):
-        return _npm_lock(fields)
+        return _npm_lock_components(fields)
     if fields.name and fields.version and isinstance(fields.version, str):
-        return [_of_npm(fields.name, fields.version)]
+        return [_npm_component(fields.name, fields.version)]
     return []
 
 
-def _spdx(fields: _Document) -> list[Component]:
+def _spdx_components(fields: _Document) -> list[Component]:
     """Packages of an SPDX 2.3 document."""
     spdx_packages = msgspec.convert(fields.packages or [], list[_Package])
     return [_component(package.name, package.versionInfo, None) for package in spdx_packages if package.name]
 
 
-def _npm_lock(fields: _Document) -> list[Component]:
+def _npm_lock_components(fields: _Document) -> list[Component]:
     """Return the packages of an npm lock file, without the root package, which has an empty path."""
     packages_by_path = msgspec.convert(fields.packages or {}, dict[str, _Package])
     names_and_versions = (
         (path.rpartition("node_modules/")[2], value.version) for path, value in packages_by_path.items() if path
     )
-    return [_of_npm(name, version) for name, version in names_and_versions if version]
+    return [_npm_component(name, version) for name, version in names_and_versions if version]
 
 
-def _of_npm(name: str, version: str) -> Component:
+def _npm_component(name: str, version: str) -> Component:
     return _component(name, version, f"pkg:npm/{name}@{version}")
 
 

@@ -60,7 +60,7 @@ def decode_record(payload: bytes | bytearray) -> RangeRequest | VideoDuration:
     return _record_decoder.decode(payload)
 
 
-class Unreadable(ValueError):
+class UnreadableVideo(ValueError):
     """The file is damaged, or the duration is not within the ranges that may be read."""
 
 
@@ -81,15 +81,15 @@ class VideoFile:
         """
         stop = start + length
         if stop > self.size or length > MAX_READ_BYTES:
-            raise Unreadable("the range is not in the file")
+            raise UnreadableVideo("the range is not in the file")
         if not self._start <= start <= stop <= self._start + len(self._window):
             if not self._reads_left:
-                raise Unreadable("the duration is too far inside the file")
+                raise UnreadableVideo("the duration is too far inside the file")
             self._reads_left -= 1
             self._start, self._window = start, self._fetch(start, min(MAX_READ_BYTES, self.size - start))
         content = self._window[start - self._start : stop - self._start]
         if len(content) != length:
-            raise Unreadable("the file is shorter than its size")
+            raise UnreadableVideo("the file is shorter than its size")
         return content
 
 
@@ -105,7 +105,7 @@ def duration_ms(video: VideoFile, media_type: VideoType) -> int | None:
     """The duration in milliseconds, or None if the file has no readable duration between one millisecond and a day."""
     try:
         seconds = _mp4_seconds(video) if media_type == "video/mp4" else _webm_seconds(video)
-    except (Unreadable, struct.error):
+    except (UnreadableVideo, struct.error):
         return None
     # This comparison is false if the value is not a number.
     if seconds is None or not 0.001 <= seconds <= MAX_DURATION_MS / 1000:
@@ -150,7 +150,7 @@ def _boxes(video: VideoFile, start: int, stop: int) -> Iterator[_Part]:
         elif size == 0:
             size = stop - start
         if size < head_size or start + size > stop:
-            raise Unreadable("a box is not inside its parent")
+            raise UnreadableVideo("a box is not inside its parent")
         yield _Part(name, start + head_size, start + size)
         start += size
 
@@ -182,16 +182,16 @@ def _elements(video: VideoFile, start: int, stop: int) -> Iterator[_Part]:
         size = raw & ((1 << bits) - 1)
         end = stop if size == (1 << bits) - 1 else content + size
         if end > stop or content > stop:
-            raise Unreadable("an element is not inside its parent")
+            raise UnreadableVideo("an element is not inside its parent")
         yield _Part(int.from_bytes(head[:name_length], "big"), content, end)
         start = end
 
 
-def _vint_length(data: bytes, longest: int) -> int:
+def _vint_length(data: bytes, max_length: int) -> int:
     """The number of bytes of the variable-size integer at the start of the data."""
-    length = 9 - data[0].bit_length() if data else longest + 1
-    if length > min(longest, len(data)):
-        raise Unreadable("an integer is too long")
+    length = 9 - data[0].bit_length() if data else max_length + 1
+    if length > min(max_length, len(data)):
+        raise UnreadableVideo("an integer is too long")
     return length
 
 
