@@ -30,8 +30,8 @@ MAX_OPERATIONS = 50
 
 
 class Operation(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One call: its path is relative to the versioned API, or begins with that API's own address. Of the headers,
-    Idempotency-Key, If-Match, If-None-Match and Prefer may be given."""
+    """One call. Its path is relative to the versioned API, or begins with the address of the API. It can have the
+    headers Idempotency-Key, If-Match, If-None-Match and Prefer."""
 
     method: Annotated[Literal["GET", "POST", "PUT"], Meta(description="The method of the call.")]
     path: Annotated[
@@ -54,7 +54,8 @@ class Operation(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class BatchRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """`parallel` operations are independent of each other. Of `atomic` operations, either all take effect or none."""
+    """With the mode `parallel`, the operations are independent of each other. With the mode `atomic`, either all of
+    them take effect or none."""
 
     operations: Annotated[
         list[Operation],
@@ -324,8 +325,8 @@ ASK_PATH = f"{PREFIX}/ask"
 
 @dataclass(frozen=True, slots=True)
 class BatchPreparation:
-    """What is done before the transaction of the request begins: either all operations were run, or they are prepared
-    for the transaction."""
+    """The result of the work before the transaction of the request: either the responses of all operations, or the
+    operations prepared for the transaction."""
 
     answers: list[Response] | None = None
     operations: Sequence[PreparedSubrequest[Store]] = ()
@@ -359,7 +360,8 @@ async def run_batch(call: BatchCall) -> Response:
 
 
 async def replay_batch(call: BatchCall, replayed: Response) -> Response:
-    """Rebuild a response that was too long to store: writes are replayed by their own keys, reads run again."""
+    """Make a response again that was too long to store: the keys of the writes replay their responses, and the reads
+    run again."""
     call.prepared = BatchPreparation(await run_in_parallel(call, _subrequests_of_call(call)))
     rebuilt = await run_batch(call)
     rebuilt.headers = replayed.headers

@@ -214,7 +214,8 @@ class LastDownload(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LibraryUpdate(msgspec.Struct, forbid_unknown_fields=True):
-    """What changes; omitted members do not change. `note` and `downloaded` are removed by null."""
+    """The changes of the owner's settings for a product. Omitted members do not change; null removes `note` and
+    `downloaded`."""
 
     hidden: bool | msgspec.UnsetType = msgspec.UNSET
     note: (
@@ -361,7 +362,7 @@ async def _updates(database: Database, owner: str, products: Sequence[str]) -> d
 
 
 def _integer(value: object) -> int | None:
-    """A sum, which PostgreSQL returns as a decimal."""
+    """Return a sum as an integer, because PostgreSQL returns a decimal."""
     return None if value is None else int(str(value))
 
 
@@ -380,7 +381,7 @@ def _item(row: Row, collections: list[str], update: Update | None) -> bytes:
 
 
 async def update_item(call: StoreRequest[Nothing, LibraryUpdate]) -> Response:
-    """Hide a product of the library, write a note, or say what was downloaded."""
+    """Change the settings of a product in the library: hide it, write a note, or record the downloaded version."""
     transaction, owner, item_body = call.transaction, call.caller.owner, call.body
     product_id = await owned_product(transaction, owner, call.path["id"])
     row = await transaction.fetch_one(ITEM, owner, product_id)

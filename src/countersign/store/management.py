@@ -33,7 +33,7 @@ OUTBOX = metrics.gauge("countersign_mail_outbox", "E-mails in the outbox folder,
 
 
 def service_checks(store: Store) -> ServiceChecks:
-    """The store's checks and numbers."""
+    """Return the store's health checks and metrics."""
     # Create these metrics now, so that they are reported as 0 until the first event.
     SIGN_INS_FAILED.labels(NAME)
     blob_gc.REMOVED.labels()

@@ -76,7 +76,7 @@ async def add(
 
 
 class KeyJustRotated(Refused):
-    """A concurrent rotation was first."""
+    """A concurrent request rotated the key first."""
 
     status = 409
     code = "key_just_rotated"

@@ -33,7 +33,7 @@ SUBJECTS: Mapping[str, tuple[str, str]] = {
     ),
     "webhook.ping": ("A test of the receiver, requested by its owner.", f"webhooks/{_ID}"),
 }
-"""When an event of a type is sent, and an example of its subject."""
+"""Maps each type of event to the occasion on which it is sent, and an example of its subject."""
 
 
 class WebhookEvent(msgspec.Struct):
@@ -59,12 +59,12 @@ class DeliveriesQuery(msgspec.Struct, forbid_unknown_fields=True):
 
     org: OwnOrg | None = None
     state: Annotated[State, msgspec.Meta(description="Only deliveries in this state.")] | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=100, description="How many items a page has at most.")] = 20
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100, description="The maximum number of items on a page.")] = 20
     cursor: CursorText | None = None
 
 
 class NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to send events, and of which types; without `types`, all of them."""
+    """The address that receives events, and the types of these events. Without `types`, it receives all events."""
 
     url: Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
     types: Annotated[list[EventType], msgspec.Meta(max_length=20)] = []
@@ -109,14 +109,14 @@ class DeliveryList(msgspec.Struct):
 
 
 class Replay(msgspec.Struct, forbid_unknown_fields=True):
-    """What to deliver again: every event since the moment."""
+    """A request to deliver every event since a time again."""
 
     since: Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Replayed(msgspec.Struct):
-    """How many deliveries were queued again. `next_since` is where to continue when there were more than 10,000, and
-    null otherwise."""
+    """The number of deliveries that were queued again. If there are more than 10,000, `next_since` is the time from
+    which to continue; otherwise it is null."""
 
     deliveries: int
     next_since: Moment | None
@@ -162,7 +162,7 @@ async def rotate_secret(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
 
 
 async def ping_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
-    """Send an event of the type `webhook.ping`, to try the receiver."""
+    """Send an event of the type `webhook.ping`, to test the receiver."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, org.id, _id(call))
     event = await outbox.ping(call.transaction, org.id, receiver.id)
@@ -197,7 +197,7 @@ async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response
 
 
 async def replay_since(call: StoreRequest[WebhookQuery, Replay]) -> Response:
-    """Deliver every event since a moment again, oldest first, 10,000 at most."""
+    """Deliver every event since a time again, oldest first, 10,000 at most."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, org.id, _id(call))
     try:

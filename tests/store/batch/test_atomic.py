@@ -111,7 +111,7 @@ async def test_no_other_request_sees_the_changes_before_the_commit(
     transaction_waits: TransactionWaits,
 ) -> None:
     """Responses to anonymous callers are cached. The cache must never contain data that was not committed."""
-    transaction_waits.allow("store/batch.py:atomic")
+    transaction_waits.allow("store/batch.py:run_atomically")
     batch_begun, may_commit = paused_batch
     world = batches.world
     reads = ("/products/saga", "/products/saga/releases", "/products", "/catalog")
@@ -168,7 +168,7 @@ async def test_a_batch_that_takes_too_long_is_undone(
 ) -> None:
     """On SQLite, every other writer waits for the batch."""
     # A million codes are derived in a thread. A batch must not issue so many.
-    transaction_waits.allow("redeem/codes.py:prepare")
+    transaction_waits.allow("redeem/codes.py:prepare_batch")
     await batches.world.product("north", "one")
     rows_before = await batches.all_rows()
     monkeypatch.setattr(batch, "MAX_ATOMIC_S", 0.25)

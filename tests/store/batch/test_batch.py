@@ -272,7 +272,7 @@ async def test_an_answer_too_long_to_be_stored_is_made_again(
 ) -> None:
     """The response consists of many long responses, or of one response that is too long by itself."""
     # Thousands of codes are derived in a thread, and read in parts.
-    transaction_waits.allow("redeem/codes.py:prepare", "kernel/http/subrequest.py:_collected")
+    transaction_waits.allow("redeem/codes.py:prepare_batch", "kernel/http/subrequest.py:_collected")
     if (mode, count) == ("atomic", 60_000):
         pytest.skip("on a busy machine, so many codes may take longer than the time limit of an atomic batch")
     for number in range(20):

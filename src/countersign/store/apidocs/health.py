@@ -130,7 +130,8 @@ DOCUMENT_LINKS = ", ".join(f'<{documents.DOCUMENTS[name]}>; rel="{rel}"' for rel
 
 
 async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Show the start page: sign-in or connected agents for people, links in the header for programs."""
+    """Show the start page, with links to sign in or to the connected agents. The Link header names documents for
+    programs."""
     page = await _home_page(call)
     page.headers = (*page.headers, ("Link", DOCUMENT_LINKS))
     return page

@@ -192,10 +192,10 @@ def _message(kind: str, schemas: Schemas, examples: Examples) -> Document:
 
 PATH = "/openapi.json"
 _ABOUT = (
-    "The store: catalog, releases, library, codes, jobs. Each tag names the address of its section, which is a small "
-    "description by itself. x-addition marks what the API document does not define. "
-    "Undescribed parameters and body members are rejected, except at the OAuth endpoints. HEAD is "
-    "supported wherever GET is. Errors are problem details (RFC 9457); x-codes lists the codes of a status."
+    "The store: catalog, releases, library, codes, jobs. Each tag names the address of a description of its section "
+    "alone. x-addition marks what the API document does not define. Undescribed parameters and body members are "
+    "rejected, except at the OAuth endpoints. HEAD is supported wherever GET is. Errors are problem details (RFC "
+    "9457); x-codes lists the codes of a status."
 )
 
 

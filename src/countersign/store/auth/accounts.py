@@ -95,7 +95,7 @@ MAX_EMAILS_FOR_CLIENT = 20
 HOUR_S = 3_600
 LINK_PREFIX = "cep"
 
-_NOT_YOU = "Was it not you? Then nothing has happened, and nothing needs to be done."
+_NOT_YOU = "If you did not ask for this, ignore this e-mail. Nothing has changed."
 
 
 async def request_sign_up(store: Store, client: str, email: str, return_to: str) -> None:

@@ -301,5 +301,5 @@ async def grant(reader: Reader, grant_id: str) -> Grant | None:
 
 
 async def newest_public_products(reader: Reader, limit: int) -> list[str]:
-    """The slugs of the public products, those made last first."""
+    """The slugs of the public products, the newest first."""
     return [str(slug) for (slug,) in await reader.fetch(NEWEST_PUBLIC_PRODUCTS, limit)]

@@ -27,7 +27,7 @@ class InvalidScope(Refused):
 
     code = "invalid_scope"
     title = "Invalid scope"
-    resolution = f"Ask for scopes among: {' '.join(scopes.ALL)}; leave scope out for all that you hold."
+    resolution = f"Ask for scopes among: {' '.join(scopes.ALL)}; omit scope to get all scopes that you have."
 
 
 def granted_scopes(scope: str | None, available_scopes: frozenset[str]) -> frozenset[str]:

@@ -32,7 +32,7 @@ _SYSTEMS = (
 
 
 class Device(NamedTuple):
-    """The names of a browser and its system, as far as they are known."""
+    """The names of a browser and its system. A name is None if it is unknown."""
 
     browser: str | None
     system: str | None

@@ -106,7 +106,7 @@ async def put_row(
 
 
 async def write_downloads(transaction: Transaction, first_day: str, end: str) -> None:
-    """Write each product's downloads of the days from the first one on, before the end."""
+    """Write the number of downloads of each product, from `first_day` to the day before `end`."""
     await transaction.run(RANK, first_day, end)
 
 

@@ -1,4 +1,4 @@
-"""Counts of a list of products: its total, and how many products each value of a filter would leave."""
+"""Counts of a list of products: its total, and the number of products that remain for each value of a filter."""
 
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ RELEASED_IN = """
 
 
 class Counts(msgspec.Struct):
-    """The members that counting adds to a list."""
+    """The members that a list has if the request has `facets`."""
 
     total: int
     facets: dict[str, list[FacetCount]]

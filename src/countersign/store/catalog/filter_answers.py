@@ -184,7 +184,7 @@ def _nothing_found_text(query: Filter) -> str:
 
 
 def _product_filter(query: Filter) -> Filter:
-    """The filter of the products that the question is about: named products also if none of their releases
+    """The filter of the products that the question is about. It includes named products even if none of their releases
     matches."""
     product_filter = replace(with_slots(query, version=Values()), find="products", limit=MAX_SHOWN)
     if query.where.product.any:
@@ -212,14 +212,14 @@ async def _product_answer(store: Store, query: Filter, product: Facts, product_c
 
 
 def _product_fields_text(product: Facts, query: Filter) -> str:
-    """The requested fields that are not of releases."""
+    """The text of the requested fields that do not describe releases; empty if there are none."""
     fields = [name for name in query.fields if name not in _OF_RELEASES]
     return f" {_product_text(product, fields)}" if fields else ""
 
 
 def _release_filter(product: Facts, query: Filter, product_count: int) -> Filter:
-    """The filter of the product's releases: the newest one if the question does not select any; few of each if there
-    are many products."""
+    """The filter of the product's releases. Without a condition on releases, it selects the newest one. If there are
+    many products, it selects only a few releases of each."""
     is_open = not any((query.where.version, query.where.text, query.since, query.until))
     limit = query.limit or (1 if is_open else MAX_OF_RANGE)
     max_releases = MAX_WITH_FILES if "artifacts" in query.fields and product_count > 1 else MAX_ROWS
@@ -310,7 +310,7 @@ def _sources(store: Store, rows: Iterable[ProductMatch | Facts | ReleaseMatch]) 
 
 
 def unable(reason: str) -> str:
-    """The words of an answer without results."""
+    """The text of an answer without results."""
     return f"I cannot tell: {reason}"
 
 

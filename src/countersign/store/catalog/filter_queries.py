@@ -1,8 +1,8 @@
 """Run filters: the rows that a filter matches, and the filter in SQL, as fixed fragments with values as parameters
 only.
 
-The statements read only the table of public products and published releases, so that no question can find, count or
-guess anything else.
+The statements read only the table of public products and published releases, so that no question can find or count
+anything else.
 """
 
 import re
@@ -162,19 +162,19 @@ async def has_rows(database: Database, query: Filter) -> bool:
 
 
 async def products(database: Database, query: Filter) -> list[ProductMatch]:
-    """The first products that match the conditions, whatever the filter searches for."""
+    """The first products that match the conditions, regardless of `find` of the filter."""
     query = replace(query, find="products")
     rows = await _first_matches_by_title(database, query) if _is_read_in_title_order(database, query) else None
     return [ProductMatch(*row) for row in (await _rows(database, query) if rows is None else rows)]
 
 
 async def releases(database: Database, query: Filter) -> list[ReleaseMatch]:
-    """The first releases that match the conditions, whatever the filter searches for."""
+    """The first releases that match the conditions, regardless of `find` of the filter."""
     return [ReleaseMatch(*row) for row in await _rows(database, replace(query, find="releases"))]
 
 
 async def publishers(database: Database, query: Filter) -> list[PublisherMatch]:
-    """The first publishers of products that match the conditions, whatever the filter searches for."""
+    """The first publishers of products that match the conditions, regardless of `find` of the filter."""
     return [PublisherMatch(*row) for row in await _rows(database, replace(query, find="publishers"))]
 
 

@@ -41,8 +41,8 @@ class Shelf(msgspec.Struct):
 
 
 class Home(msgspec.Struct):
-    """The front page: at most five products to show large, and shelves of at most twelve. A shelf without products is
-    left out."""
+    """The front page: at most five products to display large, and shelves of at most twelve products. Empty shelves are
+    omitted."""
 
     hero: list[Product]
     shelves: list[Shelf]
@@ -107,9 +107,9 @@ def _has_placeholder(row: Card) -> bool:
 
 
 async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Show what the front page shows: products to show large, and shelves.
+    """Show the content of the front page: products to display large, and shelves.
 
-    The answer is the same for every caller.
+    The response is the same for every caller.
     """
     store: Store = call.context
     # In an atomic batch, the changes of the batch are not shown, because they may be rolled back.

@@ -38,7 +38,7 @@ class PublisherNotFound(NotFound):
 
 class Publisher(msgspec.Struct, kw_only=True):
     """An organisation that has public products. `since` is when it was created, `text` is plain text, and `verified` is
-    true when its domain was proven."""
+    true if the organisation proved that it owns its domain."""
 
     slug: str
     name: str

@@ -1,4 +1,5 @@
-"""GET /search/suggest: products, publishers and tags while somebody types; each part reads a bounded number of rows."""
+"""GET /search/suggest: products, publishers and tags for a text that is being typed; each part reads a bounded number
+of rows."""
 
 from typing import Annotated
 
@@ -87,7 +88,7 @@ class Suggestions(msgspec.Struct):
 class SuggestQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The parameters of GET /search/suggest."""
 
-    q: Annotated[SearchText, msgspec.Meta(description="What was typed so far; the last word may be incomplete.")]
+    q: Annotated[SearchText, msgspec.Meta(description="The text typed so far; the last word may be incomplete.")]
 
 
 async def suggest(call: StoreRequest[SuggestQuery, Nothing]) -> Response:

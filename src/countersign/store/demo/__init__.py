@@ -64,7 +64,7 @@ OF_PLAYER = {
     "gantry": date(2026, 9, 12),
     "driftwood-kingdom": date(2026, 10, 28),
 }
-"""The products that the player owns, each with the day since when."""
+"""Maps each product that the player owns to the day since which the player owns it."""
 FOUNDED, SIGNED_UP = date(2024, 3, 1), date(2026, 10, 28)
 ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
 TARGETS: Mapping[Platform, str] = {
@@ -80,12 +80,12 @@ BLOBS_AT_ONCE = 8
 MIN_ASSETS, MAX_MORE_ASSETS = 9_000, 30_000
 """The size of a build's largest file, in bytes. The files are small, because there are 200 releases."""
 POPULAR_ASSETS = 12
-"""How many times larger the newest builds of popular products are."""
+"""The factor by which the newest builds of popular products are larger than other builds."""
 PROCESSED_ASSETS = 60
-"""How many times larger the builds are that are processed."""
+"""The factor by which builds that are processed are larger than other builds."""
 CHANGED_PLACES, CHANGED_BYTES = 8, 64
-"""How many places of the largest file differ between versions of a product whose builds are processed, and their
-size."""
+"""The number of places of the largest file that differ between versions of a product whose builds are processed, and
+the size of each place."""
 
 
 async def seed(store: Store) -> bool:
@@ -163,8 +163,8 @@ def archive(
     slug: str, version: str, platform: str = "linux", times: int = 1, extra_files: Mapping[str, bytes] | None = None
 ) -> bytes:
     """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time. Most of the
-    data is the same in every version and on every platform; `times` is how many times larger the data is, and
-    `extra_files` are further files by name."""
+    data is the same in every version and on every platform; `times` is the factor by which the data is larger, and
+    `extra_files` maps names to further files."""
     tiles = "".join(f"{slug} {version} tile {number}\n" for number in range(120))
     size = (MIN_ASSETS + hash_of(slug) % MAX_MORE_ASSETS) * times
     program = (2_000 + hash_of(platform) % 4_000) * times

@@ -40,8 +40,8 @@ class DemoScreenshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DemoCover(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The publisher's own cover: the product's motif in the palette of this number. If it is turned, left and right
-    are exchanged."""
+    """The publisher's own cover: the product's motif in the palette of this number. If `turned` is true, the motif is
+    mirrored."""
 
     palette: int
     alt: str

@@ -6,10 +6,12 @@ from datetime import date, timedelta
 from countersign.store.catalog.covers.primitives import hash_of
 
 DAYS, HISTORY_DAYS, HISTORY_PLATFORMS, WEEK = 28, 180, 2, 7
-"""The days with downloads: of all products, of the popular ones of the demonstration's own publisher, and of the
-ranking. Each day before the last DAYS has the downloads of one of two platforms, which keeps the data set small."""
+"""The numbers of days with downloads of all products and of popular products of the demonstration's own publisher, the
+number of platforms of the older days, and the number of days of the ranking. Each day before the last DAYS has the
+downloads of one of two platforms, which keeps the data set small."""
 RISE_DAYS, RISE_PERCENT, GROWTH_PERCENT = 10, 240, 35
-"""How long and by how much a release raises the downloads, and how much they have grown in HISTORY_DAYS."""
+"""The number of days for which a release increases the downloads, the percentage of the increase, and the percentage of
+the growth in HISTORY_DAYS."""
 POPULAR = {
     "underroot": 240,
     "breadcrumb": 215,
@@ -80,7 +82,7 @@ def _trend_percent(days_ago: int, age_days: int) -> int:
 def other_counts(
     slug: str, release_days: Sequence[date], today: date, days: int = DAYS
 ) -> Iterator[tuple[str, str, int]]:
-    """Metric, day and value of what else is counted for a product: updates, redemptions and new followers."""
+    """Yield metric, day and value of the other counts of a product: updates, redemptions and new followers."""
     usual_count = POPULAR.get(slug, 4 + hash_of(slug) % 27)
     for days_ago in range(1, days + 1):
         counted_day = today - timedelta(days=days_ago)

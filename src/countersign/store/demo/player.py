@@ -1,4 +1,4 @@
-"""What the demonstration's player keeps: more products, collections, downloads, follows, seen notifications."""
+"""The data of the demonstration's player: more products, collections, downloads, follows and seen notifications."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -25,7 +25,7 @@ MORE_PRODUCTS = {
     "glass-orchard": date(2026, 10, 7),
     "static-bloom": date(2026, 10, 16),
 }
-"""Products that the player owns in addition, each with the day since when."""
+"""Maps each further product that the player owns to the day since which the player owns it."""
 COLLECTIONS = {
     "Winter evenings": ("wolf-in-the-signal", "neon-abbey", "seven-bells", "quiet-siege", "glass-orchard"),
     "Release pipeline": ("gantry", "sextant", "treadle"),
@@ -47,7 +47,7 @@ _ORGANISATIONS = "SELECT slug, id FROM organisation"
 
 
 async def add_activity(store: Store) -> None:
-    """Add what the player keeps, in one transaction."""
+    """Add the data of the player in one transaction."""
     with ids.seeded("player"):
         async with store.database.transaction() as transaction:
             player = await queries.person_with_email(transaction, demo.PLAYER)

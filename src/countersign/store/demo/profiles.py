@@ -1,4 +1,4 @@
-"""What the publishers of the demonstration say of themselves, and their websites."""
+"""The profile texts and the websites of the demonstration's publishers."""
 
 PROFILES = {
     "northwind-games": (

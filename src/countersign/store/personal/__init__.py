@@ -1,1 +1,1 @@
-"""What belongs to a person or an organisation alone: follows, collections, notes on the library, notifications."""
+"""The private data of a person or an organisation: follows, collections, notes on the library, notifications."""

@@ -119,8 +119,8 @@ class ExportedRole(msgspec.Struct):
 
 
 class ExportedLibraryItem(msgspec.Struct):
-    """A product of the library, also one whose entitlement was revoked. `source` says where the entitlement came from,
-    such as `batch:` and the id of the batch of a code."""
+    """A product of the library, also one whose entitlement was revoked. `source` is the origin of the entitlement, such
+    as `batch:` with the id of the batch of a code."""
 
     product: str
     title: str
@@ -183,7 +183,7 @@ class ExportedAgent(msgspec.Struct):
 
 
 class ExportedConsent(msgspec.Struct):
-    """What the person allowed an OAuth client. Without scopes, the person took it back."""
+    """The scopes that the person allowed an OAuth client. A consent without scopes was revoked."""
 
     client_id: str
     name: str | None
@@ -229,7 +229,8 @@ class OwnExport(msgspec.Struct):
 
 
 class _Section(NamedTuple):
-    """A list of the document: its rows belong to the person's `owner_kind`, and begin after `first_key`."""
+    """A list of the document. `owner_kind` names the key that selects the person's rows, and `first_key` is lower than
+    the key of every row."""
 
     name: str
     statement: str

@@ -78,7 +78,7 @@ class LimitReached(Refused):
 
 
 class Target(msgspec.Struct):
-    """What is followed: a product with its title, or an organisation with its name."""
+    """The followed product with its title, or the followed organisation with its name."""
 
     type: Kind
     slug: str
@@ -86,15 +86,15 @@ class Target(msgspec.Struct):
 
 
 class Follow(msgspec.Struct):
-    """Something that is followed since a moment."""
+    """A followed product or organisation, and the time since which it is followed."""
 
     target: Target
     since: Moment
 
 
 class FollowItem(msgspec.Struct, kw_only=True):
-    """Something that is followed. `unseen` is the number of its releases since the notifications were last seen, and
-    `product` is null for organisations."""
+    """A followed product or organisation. `unseen` is the number of its releases since the notifications were last
+    seen, and `product` is null for organisations."""
 
     target: Target
     since: Moment
@@ -208,7 +208,7 @@ async def unfollow_product(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Stop following a product."""
     id_or_slug = call.path["id"]
     catalog_entry = await find_entry(call.transaction, id_or_slug, is_id=ids.is_uuid(id_or_slug))
-    # What the caller may not see and does not follow is not found.
+    # If the caller neither sees nor follows the product, answer 404.
     if catalog_entry is None or not await _unfollow(call, "product", catalog_entry.product_id):
         await visible_entry(call.transaction, call.caller, id_or_slug)
     else:

@@ -1,4 +1,4 @@
-"""/me/sessions: where a person is signed in, for the person to look at and to end."""
+"""/me/sessions: the browser sessions of a person, which the person can list and end."""
 
 import msgspec
 
@@ -97,7 +97,7 @@ def _session(
 
 
 async def list_sessions(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """List where the caller is signed in: the browsers, and when each was last used."""
+    """List the caller's sessions: their browsers, and the times of their last use."""
     store, current = call.context, current_session(call.caller)
     sessions = await sessions_of(store.database, store.uses, call.caller.id, current)
     return response.json(OwnSessionList(sessions), headers=PRIVATE)

@@ -139,8 +139,8 @@ async def delete_batch(transaction: Transaction, batch_id: str) -> None:
 
 CHUNK_CODES = 5_000
 QUICK_CODES = 500
-"""So many codes are derived at once, in a few milliseconds; more are derived in a thread. An atomic batch derives them
-inside its transaction, where waiting for a thread delays every other writer."""
+"""Up to this number of codes are derived on the event loop, in a few milliseconds; more codes are derived in a thread.
+An atomic batch derives them inside its transaction, where waiting for a thread delays every other writer."""
 ABANDONED_AFTER_S = 3600
 
 

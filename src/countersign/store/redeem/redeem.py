@@ -33,7 +33,7 @@ class CodeAlreadyRedeemed(Refused):
 
 
 class CodeExpired(Refused):
-    """The code is no longer valid, or not yet."""
+    """The code is no longer valid, or not valid yet."""
 
     status = 410
     code = "code_expired"

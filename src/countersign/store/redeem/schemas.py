@@ -10,7 +10,7 @@ from countersign.store.catalog.schemas import Cursor, Limit
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 ProductName = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
-_ORG = "The slug of the organisation; needed by callers with several."
+_ORG = "The slug of the organisation. Required if the caller has roles in several organisations."
 
 
 class RedeemRequest(msgspec.Struct, forbid_unknown_fields=True):

@@ -63,6 +63,7 @@ async def _built_artifacts(reader: Reader, release_id: str) -> list[str]:
 
 
 async def prepare_removal(call: StoreRequest[Nothing, Nothing]) -> ReleaseBuilds:
+    """Read the builds of a draft release before the transaction of the request begins."""
     database, path = call.context.database, call.path
     release = await owned_release(database, call.caller, path["id"], path["version"], WRITE_RELEASES)
     return await builds_of(call.context, release.id) if release.status == "draft" else ReleaseBuilds()

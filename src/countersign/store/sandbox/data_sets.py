@@ -28,7 +28,7 @@ OpenStore: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManag
 
 ROOT, BLOBS = "/sandbox", "blobs"
 RESERVE_MIB = 1024
-"""Data sets require this much more free space on the volume than the service itself does."""
+"""The free space on the volume that data sets require in addition to the free space that the service requires."""
 
 
 @dataclass(frozen=True, slots=True)

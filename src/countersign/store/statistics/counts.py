@@ -96,7 +96,7 @@ async def count_download(transaction: Transaction, artifact_id: str, *, is_updat
 
 
 async def count_follower(transaction: Transaction, org_id: str, product_id: str, change: int) -> None:
-    """Count one follower more or less, of a product or (with an empty id) of the organisation."""
+    """Add `change` to the number of followers of the product or, with an empty id, of the organisation."""
     await transaction.run(COUNT_FOLLOWER, org_id, day_of(clock.now()), product_id, change)
 
 

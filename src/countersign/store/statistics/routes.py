@@ -60,8 +60,8 @@ MARKERS = """
     ORDER BY r.published_at DESC, r.id DESC
     LIMIT $5
 """
-_OF_METRIC = "Which numbers: `bytes` are those of downloaded files, `followers` how many there were."
-_FROM = "The first day (UTC); left out: 29 days before the last one."
+_OF_METRIC = "The metric. `bytes` is the size of the downloaded files, and `followers` the number of followers."
+_FROM = "The first day (UTC). Default: 29 days before the last day."
 
 
 class StatsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -70,10 +70,15 @@ class StatsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     org: OwnOrg | None = None
     metric: Annotated[Metric, msgspec.Meta(description=_OF_METRIC)] = "downloads"
     from_: Annotated[date, msgspec.Meta(description=_FROM)] | None = msgspec.field(name="from", default=None)
-    to: Annotated[date, msgspec.Meta(description="The last day (UTC); left out: yesterday.")] | None = None
-    step: Annotated[Step, msgspec.Meta(description="What a point covers; weeks begin on Monday.")] = "day"
+    to: Annotated[date, msgspec.Meta(description="The last day (UTC). Default: yesterday.")] | None = None
+    step: Annotated[Step, msgspec.Meta(description="The period of one point. Weeks begin on Monday.")] = "day"
     by: (
-        Annotated[By, msgspec.Meta(description="What to split by: the 50 largest groups. `release` needs a product.")]
+        Annotated[
+            By,
+            msgspec.Meta(
+                description="Splits the numbers into groups; the 50 largest are returned. `release` requires `product`."
+            ),
+        ]
         | None
     ) = None
     product: (
@@ -82,7 +87,7 @@ class StatsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
             msgspec.Meta(
                 min_length=1,
                 max_length=64,
-                description="Only of the product with this id or slug.",
+                description="Only numbers of the product with this id or slug.",
                 examples=["star-harbour"],
             ),
         ]
@@ -91,14 +96,15 @@ class StatsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
 
 
 class Point(msgspec.Struct):
-    """A value of the time from `at` on; null where fewer than five are counted for a platform."""
+    """The value of the period that begins at `at`. It is null if fewer than five are counted for a platform."""
 
     at: str
     value: int | None
 
 
 class StatsGroup(msgspec.Struct):
-    """A part of the numbers: a product (`key` is its slug), a release, or a platform (`` for files without one)."""
+    """The numbers of a product (`key` is its slug), a release, or a platform (`key` is empty for files without a
+    platform)."""
 
     key: str
     label: str
@@ -107,13 +113,13 @@ class StatsGroup(msgspec.Struct):
 
 
 class Previous(msgspec.Struct):
-    """The same number of days before."""
+    """The total of the same number of days before the range."""
 
     total: int
 
 
 class Marker(msgspec.Struct):
-    """A release that was published in the time."""
+    """A release that was published in the range of days."""
 
     at: Moment
     product: str
@@ -121,8 +127,8 @@ class Marker(msgspec.Struct):
 
 
 class Stats(msgspec.Struct, kw_only=True):
-    """Statistics of an organisation, with as many points as there are steps. `groups` is empty without `by`; `markers`
-    are the newest 100 releases of the time. The total of followers is their number on the last day."""
+    """Statistics of an organisation, with one point for each step. `groups` is empty without `by`; `markers` are the
+    newest 100 releases of the range. The total of followers is their number on the last day."""
 
     metric: Metric
     step: Step
@@ -172,7 +178,7 @@ async def export_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response
     if call.query.by is None:
         writer.writerows([point.at, "", "", point.value] for point in statistics.points)
     for group in statistics.groups:
-        # A text that begins so is read as a formula by spreadsheets.
+        # Spreadsheets evaluate a text that begins with one of these characters as a formula.
         label = f"'{group.label}" if group.label.startswith(("=", "+", "-", "@")) else group.label
         writer.writerows([point.at, group.key, label, point.value] for point in group.points)
     return Response(200, text.getvalue().encode(), CSV, headers=(("Cache-Control", "private, no-store"),))
@@ -305,7 +311,7 @@ async def _groups(
 async def _without_small_counts(
     database: Database, selection: _Selection, query: StatsQuery, steps: Sequence[date], groups: Iterable[StatsGroup]
 ) -> list[StatsGroup]:
-    """The groups without numbers of fewer than five downloads or updates: they could tell of single people."""
+    """Remove numbers of fewer than five downloads or updates from the groups, because they could identify people."""
     metric = "downloads" if query.metric == "bytes" else query.metric
     series_by_key = await _series(database, selection._replace(metric=metric), "platform")
     suppressed_groups: list[StatsGroup] = []

@@ -31,7 +31,7 @@ UPLOAD_STEPS = (
     (blobs, "reserve"),
     (uploads, "finish"),
     (blobs, "keep"),
-    (receive_upload, "_conclude"),
+    (receive_upload, "_finish_in_transaction"),
     ("store", "discard"),
 )
 REMOVAL_STEPS = ((blobs, "note_unused"), (blobs, "condemn"), ("store", "delete"), (blobs, "remove_condemned"))

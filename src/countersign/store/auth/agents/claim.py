@@ -479,6 +479,6 @@ async def _notice_email(store: Store, registration_id: str) -> Email | None:
         f"{clock.rfc3339(registration.claimed_at or clock.now())}. It registered from "
         f"{registration.address or 'a server'}.\n\n"
         f"It can:\n{permission_lines}\n\n"
-        f"Was it not you? Disconnect it, and set another password:\n{store.root_url}/auth/agents\n"
+        f"If you did not allow this, disconnect the agent, and set another password:\n{store.root_url}/auth/agents\n"
     )
     return Email(person.email, f"An agent can act for you at {name}", text)

@@ -105,7 +105,7 @@ SLOW_DOWN = """
     WHERE id = $1
 """
 SET_USED_AT = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
-# A registration that was claimed with a code is removed after its last token has expired, because nobody can use it
+# A registration that was claimed with a code is removed after its last token has expired, because it cannot be used
 # again. A registration of a provider is kept, because the provider can assert it again.
 FORGET_ATTEMPTS = """
     DELETE FROM claim_attempt WHERE registration_id IN (
@@ -343,7 +343,7 @@ async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> 
 
 
 async def forget_old(transaction: Transaction) -> None:
-    """Remove registrations that are of no use any more, `REMEMBERED_S` after they could last be claimed."""
+    """Remove registrations that can no longer be claimed or used, `REMEMBERED_S` seconds after that time."""
     oldest_kept = clock.later(clock.now(), seconds=-REMEMBERED_S)
     await transaction.run(FORGET_ATTEMPTS, oldest_kept)
     await transaction.run(FORGET, oldest_kept)

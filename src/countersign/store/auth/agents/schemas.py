@@ -285,7 +285,8 @@ def require_scopes(requested_names: frozenset[str], roles: Iterable[str]) -> Non
     if missing_names:
         raise InvalidScope(
             f"your person's account lacks {scopes.words(missing_names)}",
-            resolution="Register again without these scopes, or have the person be made a publisher first.",
+            resolution="Register again without these scopes, or ask an owner of the organisation to make the person a "
+            "publisher.",
         )
 
 

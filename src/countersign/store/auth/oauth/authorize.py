@@ -65,8 +65,8 @@ class AuthorizationError(Exception):
     """An error that is sent to the client by a redirect (RFC 6749 §4.1.2.1).
 
     The redirect happens at once only if `is_automatic`. Otherwise the person sees the error first, and decides whether
-    to continue: the service does not redirect to an unverified address (RFC 9700 §4.11.2), nor disclose to a client
-    what a person's account lacks before the person answers.
+    to continue: the service does not redirect to an unverified address (RFC 9700 §4.11.2), and does not disclose which
+    scopes a person lacks before the person has decided.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class PermissionsMissing(AuthorizationError):
     """The person's account has none of the requested scopes."""
 
     def __init__(self, redirect: RedirectTarget) -> None:
-        super().__init__(redirect, "invalid_scope", "the person holds none of these scopes", is_automatic=False)
+        super().__init__(redirect, "invalid_scope", "the person has none of these scopes", is_automatic=False)
 
 
 class AuthorizationRequest(NamedTuple):

@@ -112,7 +112,7 @@ Content-Type: application/json
 {{"type": "identity_assertion", "assertion_type": "{id_jag}", "assertion": "<ID-JAG>", "scope": "{scope}"}}
 ```
 
-The same in the API's own words: `"grant_type": "{jwt_bearer}"` in place of `type`.
+The same request with the members of the API document: `"grant_type": "{jwt_bearer}"` in place of `type`.
 200 has `identity_assertion` and `assertion_expires`: go on with step 5. 401 `interaction_required` has a `claim`: your
 person confirms once, go on with step 4. 401 `login_required`: have your person sign in at the provider again.
 An ID-JAG is accepted once; ask for a fresh one each time.
@@ -127,11 +127,12 @@ Content-Type: application/json
 {{"type": "service_auth", "login_hint": "person@example.com", "scope": "{scope}"}}
 ```
 
-The same in the API's own words: `{{"method": "service_auth", "email": "person@example.com", "scope": "{scope}"}}`.
+The same request with the members of the API document:
+`{{"method": "service_auth", "email": "person@example.com", "scope": "{scope}"}}`.
 200 has a `claim_token` and a `claim` with `user_code` and `verification_uri`: go on with step 4.
 """,
     "anonymous": """
-### anonymous: you know nothing
+### anonymous: without a person
 
 Public addresses need no credentials at all: `{base}/catalog`, `{root}/openapi.json`. For a quota of your own, or to be
 claimed later:
@@ -143,23 +144,23 @@ Content-Type: application/json
 {{"type": "anonymous"}}
 ```
 
-The same in the API's own words: `{{"method": "anonymous"}}`.
-200 has an `identity_assertion` for public reads (step 5) and a `claim_token` with which a person can make you theirs.
+The same request with the members of the API document: `{{"method": "anonymous"}}`.
+200 has an `identity_assertion` for public reads (step 5) and a `claim_token` with which a person can claim you.
 """,
 }
 
 _CLIENTS = """
-A client that opens a browser for its person (an MCP client, for one) needs none of these: it registers itself by POST
-{root}/auth/clients `{{"client_name": "…", "redirect_uris": ["http://127.0.0.1:3030/callback"]}}` (RFC 7591), and takes
+A client that opens a browser for its person, such as an MCP client, needs none of these. It registers itself by POST
+{root}/auth/clients `{{"client_name": "…", "redirect_uris": ["http://127.0.0.1:3030/callback"]}}` (RFC 7591), and uses
 an authorization code with PKCE. There is no refresh token, and the person is asked each time. The page offers the
-scopes that the client registered for and the person's account holds; `scope` of the token's answer says which it was.
+scopes that the client registered for and that the person has; `scope` in the token response names the granted scopes.
 After {client_days} days without use the registration ends (401 `invalid_client`): register again.
 """
 _TEXT = """# auth.md
 
 How an agent signs in to {name}.
 
-You are an agent and want to call {base} for somebody. This page is made from the configuration of this very server.
+You are an agent and want to call {base} for a person. This page shows the configuration of this server.
 
 **Before you register, show your person the name of this resource ("{name}", {root}) and the scopes you are going to ask
 for, and get a yes.** Do not register without it. Ask for the fewest scopes that do the work:
@@ -196,9 +197,9 @@ grant_type={claim_grant}&claim_token=<CLAIM_TOKEN>
 ```
 
 400 `authorization_pending`: go on. 400 `slow_down`: wait longer between polls from now on. 400 `access_denied`: your
-person said no; stop, and do not ask again unprompted. 400 `invalid_scope`: your person wants to allow it and lacks a
-scope that it names; register again without it. 400 `expired_token`: begin another attempt (4c). 200 is a token response
-with `identity_assertion` and `assertion_expires` beside it.
+person declined; stop, and do not ask again unless they want it. 400 `invalid_scope`: your person
+confirmed, but lacks the scope that the error names; register again without it. 400 `expired_token`: begin another
+attempt (4c). 200 is a token response with `identity_assertion` and `assertion_expires` beside it.
 
 GET {base}/auth/me with `Authorization: Bearer <CLAIM_TOKEN>` returns the same as a status: `pending`, `claimed`.
 
@@ -232,7 +233,7 @@ GET {base}/library needs read:library. {root}/openapi.json describes everything 
 | 400 | `invalid_request` | Correct what `error_description` names. |
 | 400 | `unsupported_identity_type` | Register as one of {types}. |
 | 400 | `invalid_login_hint` | Send the e-mail address of your person; a registration names one alone. |
-| 400 | `invalid_scope` | Ask for scopes from the list above that your person holds. |
+| 400 | `invalid_scope` | Ask for scopes from the list above that your person has. |
 | 400 | `invalid_grant` | Exchange again; if that fails too, register again. |
 | 400 | `invalid_target` | Leave `resource` out, or send {root}. |
 | 400 | `unsupported_grant_type` | Use one of `grant_types_supported`. |
@@ -246,16 +247,16 @@ GET {base}/library needs read:library. {root}/openapi.json describes everything 
 | 401 | `login_required` | Your person signs in at the provider again. |
 | 400 | `invalid_claim` | Your person declined, or ended it: stop. |
 | 401 | `invalid_claim_token` | Register again. |
-| 401 | `invalid_user_code` | Ask your person for the six digits of the page; `attempts_remaining` tries are left. |
+| 401 | `invalid_user_code` | Ask your person for the six digits of the page. `attempts_remaining`: the tries left. |
 | 403 | `insufficient_scope` | `WWW-Authenticate` names the scope that is missing. |
 | 403 | `anonymous_not_enabled`, `service_auth_not_enabled` | Pick another method. |
-| 403 | `access_denied` | Your person said no. |
-| 409 | `already_claimed`, `claim_not_confirmed` | Poll on. |
+| 403 | `access_denied` | Your person declined. |
+| 409 | `already_claimed`, `claim_not_confirmed` | Keep polling. |
 | 410 | `user_code_expired` | Begin another attempt (4c). |
 | 410 | `claim_expired` | Register again. |
 | 429 | `rate_limited` | Wait for the seconds in `Retry-After`. |
 
-Every error also carries `code`, `message`, and often `resolution`, which says what to do next.
+Every error also has `code` and `message`, and often `resolution`, which is the next step.
 
 ## Retry policy
 
@@ -264,7 +265,7 @@ times at most. Never repeat a 4xx unchanged. Registrations are limited per hour.
 
 ## Revocation
 
-When you are done, end your token; possession is enough:
+When you are done, revoke your token; the request needs no other credential:
 
 ```http
 POST {root}/auth/revoke
@@ -273,7 +274,7 @@ Content-Type: application/x-www-form-urlencoded
 token=<ACCESS_TOKEN>&token_type_hint=access_token
 ```
 
-The identity assertion in its place ends the whole registration. Your person can disconnect you at any time at
+Send the identity assertion instead to end the whole registration. Your person can disconnect you at any time at
 {root}/auth/agents, and their identity provider by a security event to {root}/healthz ({revoked_event}).
 Afterwards every call answers 401 `invalid_token`: stop, and ask your person before you register again.
 """

@@ -1,4 +1,5 @@
-"""Motifs of games: land, water, sky and streets. Each takes its numbers in a fixed order."""
+"""Motifs of games: land, water, sky and streets. Each draws its random numbers in a fixed order, so that a seed always
+gives the same picture."""
 
 from countersign.store.catalog.covers.primitives import (
     BACKGROUND,

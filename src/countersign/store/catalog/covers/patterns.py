@@ -1,4 +1,5 @@
-"""Motifs of apps and tools: shapes and patterns. Each takes its numbers in a fixed order."""
+"""Motifs of apps and tools: shapes and patterns. Each draws its random numbers in a fixed order, so that a seed always
+gives the same picture."""
 
 import math
 
@@ -80,7 +81,7 @@ def orbs(palette: Palette, rng: RandomNumbers, _: float) -> str:
 
 
 def contours(palette: Palette, rng: RandomNumbers, _: float) -> str:
-    """The contour lines of two hills, and a dotted way across them."""
+    """The contour lines of two hills, and a dotted path across them."""
     svg = BACKGROUND
     for x, y, radius in (
         (150 + rng() * 80, 120 + rng() * 80, 190),
@@ -150,7 +151,7 @@ def cubes(palette: Palette, rng: RandomNumbers, _: float) -> str:
 
 
 def truchet(palette: Palette, rng: RandomNumbers, _: float) -> str:
-    """Tiles of two arcs each, turned at random: pipes that wind."""
+    """Truchet tiles: each has two arcs, and is rotated at random."""
     arcs = ""
     for row in range(6):
         for column in range(10):
@@ -205,7 +206,7 @@ def flow(palette: Palette, rng: RandomNumbers, _: float) -> str:
 
 
 def bars(palette: Palette, rng: RandomNumbers, _: float) -> str:
-    """Bars around a middle line, as of a sound."""
+    """Bars around a middle line, like a waveform."""
     svg = BACKGROUND + circle(320, 330, 330, fill="url(#g)", opacity=".7")
     fast_phase, slow_phase = rng() * 6.3, rng() * 6.3
     for bar in range(27):
@@ -218,7 +219,7 @@ def bars(palette: Palette, rng: RandomNumbers, _: float) -> str:
 
 
 def windows(palette: Palette, rng: RandomNumbers, _: float) -> str:
-    """Three windows of an application, one before the other."""
+    """Three overlapping windows of an application."""
     svg = BACKGROUND + circle(rng() * WIDTH, 60, 320, fill="url(#g)", opacity=".8")
     panes = (
         (70, 70, 300, 210, palette.mid, palette.far),

@@ -144,8 +144,8 @@ def draw(slug: str, kind: str, tags: Sequence[str]) -> bytes:
 
 @lru_cache(maxsize=MAX_CACHED)
 def draw_motif(slug: str, motif: str, palette_number: int | None = None, *, mirror_again: bool = False) -> bytes:
-    """The cover of this slug with the given motif. `mirror_again` mirrors it once more. A palette number replaces the
-    palette of the slug."""
+    """The cover of this slug with the given motif. `mirror_again` mirrors it in addition to the mirroring that the slug
+    determines. A palette number replaces the palette of the slug."""
     seed = hash_of(slug)
     palette = PALETTES[palette_of(slug) if palette_number is None else palette_number]
     rng = RandomNumbers(seed)
