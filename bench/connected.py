@@ -145,12 +145,12 @@ async def add_person(config: Wanted, password: str) -> None:
 
     hashed = await passwords.hash_password(password)
     async with (
-        app.opened(settings(config), "http://bench", is_loopback=True) as service,
+        app.open_records(settings(config), "http://bench", is_loopback=True) as service,
         service.records.database.transaction() as transaction,
     ):
         nobody = Caller("person", "", "", "", View({}))
         run = Run(service.engine, nobody, transaction, Actor("0" * 24, request_id="made"), transaction)
-        await user_creation.add(run, "ada", "Ada", None, ["administrator"], hashed)
+        await user_creation.add_user(run, "ada", "Ada", None, ["administrator"], hashed)
 
 
 def send(server: Worker, path: str, token: str, body: object, accept: str = "*/*", *, status: int = 200) -> bytes:
@@ -368,7 +368,7 @@ def introspect(bench: Bench, database: str) -> None:
         return text.write(draft.draft(schema, samples, name="wide", origin=origin, tables=(), reserved=()).text)
 
     async def start(config: Wanted) -> None:
-        async with app.opened(settings(config), "http://bench", is_loopback=True):
+        async with app.open_records(settings(config), "http://bench", is_loopback=True):
             pass
 
     read_s: list[float] = []

@@ -85,7 +85,7 @@ def of_records(seed_data: records_seed.Seeded, calls: Mapping[str, _Call]) -> di
     @asynccontextmanager
     async def application() -> AsyncIterator[Any]:
         records_settings = settings(str(seed_data.data), seed_data.database_url)
-        async with records_app.opened(records_settings, "http://bench", is_loopback=True) as service:
+        async with records_app.open_records(records_settings, "http://bench", is_loopback=True) as service:
             yield records_app.create(service)
 
     return asyncio.run(_indexes(application, "http://bench", seed_data.database_url, "records", calls))

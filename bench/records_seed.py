@@ -68,12 +68,12 @@ def new(
 
 async def _filled(url: str, data: Path, leads: int) -> Seeded:
     password_hash = await passwords.hash_password(PASSWORD)
-    async with app.opened(settings(str(data), url), "http://bench", is_loopback=True) as service:
+    async with app.open_records(settings(str(data), url), "http://bench", is_loopback=True) as service:
         caller = Caller("person", "", "", "", View({}))
         async with service.records.database.transaction() as transaction:
             run = Run(service.engine, caller, transaction, Actor("0" * 24), transaction)
-            manager = await user_creation.add(run, "manager", "Mia", None, ["sales_manager"], password_hash)
-            clerk = await user_creation.add(run, "clerk", "Cy", None, [], password_hash)
+            manager = await user_creation.add_user(run, "manager", "Mia", None, ["sales_manager"], password_hash)
+            clerk = await user_creation.add_user(run, "clerk", "Cy", None, [], password_hash)
             effects = workflow.EffectContext(run, service.records.registry.models["role"], "", {}, "seed")
             role = await effects.create("role", title="restricted")
             await effects.create("user_role", user=clerk, role=role)
@@ -94,7 +94,7 @@ def add_audit(seed_data: Seeded, entries: int) -> None:
 
 
 async def _add_audit(seed_data: Seeded, entries: int) -> None:
-    async with app.opened(
+    async with app.open_records(
         settings(str(seed_data.data), seed_data.database_url), "http://bench", is_loopback=True
     ) as service:
         for start in range(0, entries, BATCH):

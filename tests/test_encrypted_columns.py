@@ -146,7 +146,7 @@ async def open_services(stack: AsyncExitStack, settings: Settings, keys: str) ->
     """Open both services with these master keys until the stack is closed."""
     service_settings = replace(settings, master_key=keys)
     store = await stack.enter_async_context(store_app.open_store(service_settings, ROOT_URL, is_loopback=True))
-    service = await stack.enter_async_context(records_app.opened(service_settings, ROOT_URL, is_loopback=True))
+    service = await stack.enter_async_context(records_app.open_records(service_settings, ROOT_URL, is_loopback=True))
     return OpenServices(service_settings, store, service)
 
 

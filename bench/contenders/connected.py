@@ -58,7 +58,7 @@ async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
             yield Starlette(routes=_routes(pool.fetch))
         return
     async with (
-        app.opened(settings(config), "http://bench", is_loopback=True) as service,
+        app.open_records(settings(config), "http://bench", is_loopback=True) as service,
         records_service.application(service, tends=False) as application,
     ):
         yield application

@@ -63,7 +63,7 @@ async def opened(config: Wanted) -> AsyncGenerator[ASGIApp]:
     if config.contender == "records-unaudited":
         Chain.append = _only_writes  # type: ignore[method-assign]
     async with (
-        app.opened(settings(config.data, config.database_url), "http://bench", is_loopback=True) as service,
+        app.open_records(settings(config.data, config.database_url), "http://bench", is_loopback=True) as service,
         records_service.application(service, tends=False) as application,
     ):
         yield application

@@ -440,7 +440,7 @@ def _settings(data: Path, module: Path, url: str, *, is_shared: bool = False) ->
 
 @asynccontextmanager
 async def _served(settings: Settings, variant: Variant, tokens: dict[str, str]) -> AsyncGenerator[OpenWorld]:
-    async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             yield OpenWorld(service, http, variant, tokens=dict(tokens))
@@ -456,7 +456,7 @@ async def _people(settings: Settings) -> dict[str, str]:
                 nobody = Caller("person", "", "", "", View({}))
                 run = Run(world.service.engine, nobody, transaction, Actor("0" * 24, request_id="made"), transaction)
                 for name, role in (("everything", "administrator"), ("limited", "limited")):
-                    await user_creation.add(run, name, name.title(), None, [role], hashed)
+                    await user_creation.add_user(run, name, name.title(), None, [role], hashed)
             for name in ("everything", "limited"):
                 signed_in = await world.http.post("/api/auth/login", json={"username": name, "password": PASSWORD})
                 world.tokens["person"] = signed_in.json()["token"]

@@ -315,7 +315,7 @@ async def open_shop(
             replica = ReadReplica(existing, partial(store.open_adopted, registry, replica_url, 5.0))
             stack.push_async_callback(replica.close)
         connected_stores = await store.stores(registry, existing, secret, is_shared=is_shared, replica=replica)
-        service = app.assembled(records, counters, connected_stores)
+        service = app.assemble_service(records, counters, connected_stores)
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         client = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=ROOT_URL))
         yield Shop(InProcessService(service), client, url, replica)

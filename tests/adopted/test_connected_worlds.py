@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope
-from countersign.records.commands import queries, unmask_input
+from countersign.records.commands import filters, unmask_input
 from countersign.records.masking.seen_values import SeenValue
 from tests.adopted.connected_worlds import (
     Audience,
@@ -119,7 +119,7 @@ def refs_to_hidden_records_are_shown(patch: pytest.MonkeyPatch) -> None:
 
 def hidden_rows_are_read(patch: pytest.MonkeyPatch) -> None:
     """The conditions of grants on rows do not count."""
-    patch.setattr(queries, "any_of", lambda *_: "1 = 1")
+    patch.setattr(filters, "any_of", lambda *_: "1 = 1")
 
 
 def revisions_count_reads(patch: pytest.MonkeyPatch) -> None:

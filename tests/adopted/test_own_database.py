@@ -68,7 +68,7 @@ def settings_of(tmp_path: Path, text: str, url: str, existing_url: str = "") -> 
 
 async def opened(settings: Settings) -> None:
     """Open the service and close it."""
-    async with app.opened(settings, "http://127.0.0.1:8080", is_loopback=True):
+    async with app.open_records(settings, "http://127.0.0.1:8080", is_loopback=True):
         pass
 
 

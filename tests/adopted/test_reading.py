@@ -8,7 +8,7 @@ from countersign.declare import Grant, where
 from countersign.kernel.errors import NotFound
 from countersign.records.commands import select
 from countersign.records.commands.errors import BadInput
-from countersign.records.commands.queries import Condition, Query
+from countersign.records.commands.filters import Condition, Query
 from countersign.records.dispatch import require_command
 from tests.adopted.shop import MARK, Shop
 

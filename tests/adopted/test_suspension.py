@@ -232,7 +232,7 @@ async def test_a_key_that_is_no_longer_unique_suspends_its_model(shop: Shop) -> 
 
 
 async def test_the_readiness_and_the_metrics_name_suspended_models(shop: Shop) -> None:
-    checks = management.watched(shop.inside.service)
+    checks = management.service_checks(shop.inside.service)
     (check,) = (each for each in checks.checks if each.name == "records connected tables")
     assert await check.run() == "4 models, none suspended"
     shop.change("ALTER TABLE line RENAME COLUMN title TO name")

@@ -26,7 +26,7 @@ async def add_people(shop: Shop) -> None:
         run = inside.run(inside.administrator()).within(transaction)
         for name in ("ada", "uwe", "quiet", "bob"):
             roles = [] if name == "bob" else [ADMINISTRATOR]
-            await user_creation.add(run, name, name.title(), f"{name}@example.com", roles, None)
+            await user_creation.add_user(run, name, name.title(), f"{name}@example.com", roles, None)
         await transaction.run("UPDATE \"user\" SET letters = 'none' WHERE username = 'quiet'")
         await transaction.run("UPDATE \"user\" SET language = 'de' WHERE username = 'uwe'")
 

@@ -98,7 +98,7 @@ async def work(order: dict[str, Any]) -> int:
                 distribution.create(store), order, lambda client, n: store_errand.publish_and_sell(client, tokens, n)
             )
     desk = RecordsClients(*order["tokens"])
-    async with records.opened(worker_settings, ROOT_URL, is_loopback=True) as service:
+    async with records.open_records(worker_settings, ROOT_URL, is_loopback=True) as service:
         return await errands(
             records.create(service), order, lambda client, n: office_errand.write_and_decide(client, desk, n)
         )

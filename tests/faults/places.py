@@ -47,7 +47,7 @@ async def _store(data: Path, url: str, root_url: str) -> tuple[str, str]:
 async def _office(data: Path, url: str) -> tuple[str, str]:
     office_settings = office.settings(str(data), url)
     tokens = await office.furnish(office_settings)
-    async with records.opened(office_settings, office.ROOT_URL, is_loopback=True) as service:
+    async with records.open_records(office_settings, office.ROOT_URL, is_loopback=True) as service:
         return await office_errand.open_desk(service, tokens["alice"])
 
 
@@ -115,7 +115,7 @@ async def _require_once(errand_run: ErrandRun) -> None:
             for number in errand_run.ledgers:
                 await store_errand.require_once(store, number)
         return
-    async with records.opened(store_settings, office.ROOT_URL, is_loopback=True) as opened_records:
+    async with records.open_records(store_settings, office.ROOT_URL, is_loopback=True) as opened_records:
         await office_errand.require_intact(opened_records)
         for ledger in errand_run.ledgers.values():
             await office_errand.require_audited_once(opened_records, ledger)

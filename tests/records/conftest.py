@@ -73,7 +73,7 @@ def statements_alone(transaction_waits: TransactionWaits) -> None:
 @pytest.fixture
 async def office(office_settings: OfficeSettings) -> AsyncIterator[Office]:
     """An office for one test, with a client of the real application."""
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield Office(client, office_settings.tokens, service)

@@ -61,7 +61,7 @@ async def open_service(
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,
         )
-        yield InProcessService(app.assembled(records, counters))
+        yield InProcessService(app.assemble_service(records, counters))
     finally:
         await counters.close()
         await database.close()
@@ -88,7 +88,7 @@ class InProcessService:
         async with records.database.transaction() as transaction:
             await grants.seed_roles(transaction, records.registry)
             run = self.run(self.administrator()).within(transaction)
-            user_id = await user_creation.add(run, "ada", "Ada", None, [ADMINISTRATOR], None)
+            user_id = await user_creation.add_user(run, "ada", "Ada", None, [ADMINISTRATOR], None)
         return self.administrator(user_id)
 
     async def person(self, *grants: Grant, user_id: str = "b" * 24) -> Caller:

@@ -23,7 +23,7 @@ def settings(data: str, database_url: str = "") -> Settings:
 
 async def furnish(office_settings: Settings) -> dict[str, str]:
     """Fill an empty database with the demonstration data, and return a session token for each person."""
-    async with app.opened(office_settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(office_settings, ROOT_URL, is_loopback=True) as service:
         assert await demo.seed(service.engine)
         return {name: await sessions.sign_in(service.records, name, demo.PASSWORD) for name in PEOPLE}
 

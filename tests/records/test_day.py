@@ -24,7 +24,7 @@ async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(office
         async with httpx.AsyncClient(base_url=running.url, timeout=30) as client:
             await _day(Office(client, office_settings.tokens))
         assert ".example" not in running.log.read_text()
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         assert (await verify(service.records.database, service.records.secret)).faults == ()
 
 

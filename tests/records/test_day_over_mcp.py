@@ -36,7 +36,7 @@ async def test_the_example_agent_works_a_lead_and_a_person_approves(
                 Office(client, office_settings.tokens), f"{running.url}/mcp", "2026" if with_2026 == "1" else "2025"
             )
         assert ".example" not in running.log.read_text()
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         assert (await verify(service.records.database, service.records.secret)).faults == ()
 
 

@@ -286,8 +286,8 @@ async def test_only_one_of_twenty_concurrent_calls_with_one_key_has_an_effect(of
 
 async def test_only_one_of_two_nodes_with_one_key_has_an_effect(office_settings: OfficeSettings) -> None:
     async with (
-        app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as first_node,
-        app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as two,
+        app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as first_node,
+        app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as two,
         httpx.AsyncClient(transport=httpx.ASGITransport(app.create(first_node)), base_url=ROOT_URL) as at_one,
         httpx.AsyncClient(transport=httpx.ASGITransport(app.create(two)), base_url=ROOT_URL) as at_two,
     ):
@@ -309,11 +309,11 @@ async def test_a_key_is_forgotten_after_a_day(office: Office, monkeypatch: pytes
     await run_with_key(office, "alice", "lead.create", key, LEAD)
     await run_with_key(office, "alice", "lead.qualify", new_key(), {"id": "x"})
     database = office.service.records.database
-    await app.tend(office.service)
+    await app.run_periodic_tasks(office.service)
     assert await database.fetch_one("SELECT count(*) FROM idempotency") == (2,)
 
     monkeypatch.setattr(clock, "now", lambda: clock.later(start_time, seconds=24 * 3600 + 60))
-    await app.tend(office.service)
+    await app.run_periodic_tasks(office.service)
 
     assert await database.fetch_one("SELECT count(*) FROM idempotency") == (0,)
 
@@ -485,7 +485,7 @@ async def sqlite_pair(sqlite_office: SeededOffice, tmp_path: Path) -> AsyncItera
         offices: list[Office] = []
         for name in ("one", "two"):
             shutil.copytree(sqlite_office.place, tmp_path / name)
-            opening = app.opened(settings(str(tmp_path / name)), ROOT_URL, is_loopback=True)
+            opening = app.open_records(settings(str(tmp_path / name)), ROOT_URL, is_loopback=True)
             service = await stack.enter_async_context(opening)
             transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
             client = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=ROOT_URL))

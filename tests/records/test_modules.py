@@ -29,8 +29,8 @@ def package(folder: Path, name: str, text: str, entry_point: str = "") -> None:
 
 
 def test_names_are_separated_by_commas_and_spaces_do_not_matter() -> None:
-    assert modules.names(" party, crm ,,billing\n") == ("party", "crm", "billing")
-    assert modules.names("") == ()
+    assert modules.module_names(" party, crm ,,billing\n") == ("party", "crm", "billing")
+    assert modules.module_names("") == ()
 
 
 def test_without_module_names_only_the_engine_is_loaded() -> None:
@@ -48,7 +48,7 @@ def test_a_package_that_is_installed_offers_its_module(installed_folder: Path) -
 
     registry = modules.found(["beds"])
 
-    assert modules.installed()["beds"] == "foreign_beds:module"
+    assert modules.installed_modules()["beds"] == "foreign_beds:module"
     assert registry.models["bed"].source == str(installed_folder / "foreign_beds.py")
 
 

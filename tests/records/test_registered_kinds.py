@@ -181,7 +181,7 @@ async def test_a_masked_caller_reads_and_sends_back_tokens(service: InProcessSer
 async def test_a_registered_kind_is_described(service: InProcessService) -> None:
     root, approvals = service.administrator(), Approvals(frozenset(), frozenset(), frozenset())
 
-    meta = api_meta.meta(root, service.service.records.registry, approvals)
+    meta = api_meta.meta_document(root, service.service.records.registry, approvals)
     fields = next(model["fields"] for model in meta["models"] if model["name"] == "shift")
     schema = json_schemas.input_schema(root.view.models["shift"], "create")["properties"]
 

@@ -39,7 +39,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 async def office(tmp_path: Path, sqlite_office: SeededOffice) -> AsyncIterator[Office]:
     """A copy of the seeded records service."""
     shutil.copytree(sqlite_office.place, tmp_path / "data")
-    async with records.opened(office_settings(str(tmp_path / "data")), OFFICE_URL, is_loopback=True) as service:
+    async with records.open_records(office_settings(str(tmp_path / "data")), OFFICE_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(records.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=OFFICE_URL) as client:
             yield Office(client, dict(sqlite_office.tokens), service)

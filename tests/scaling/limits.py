@@ -56,7 +56,7 @@ async def _commands() -> list[AcceptedText]:
     with TemporaryDirectory() as folder:
         office_settings = settings(folder)
         tokens = await furnish(office_settings)
-        async with app.opened(office_settings, ROOT_URL, is_loopback=True) as service:
+        async with app.open_records(office_settings, ROOT_URL, is_loopback=True) as service:
             transport = httpx.ASGITransport(app.create(service))
             async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
                 headers = {"Authorization": f"Bearer {tokens['root']}"}

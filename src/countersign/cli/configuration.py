@@ -65,7 +65,7 @@ def require_own_database(loaded: settings.Settings) -> None:
     from countersign.records import own_database
 
     try:
-        own_database.require_apart_for_texts(loaded)
+        own_database.require_separate_for_texts(loaded)
     except settings.BadSetting as error:
         raise _setting_failure(error) from error
 

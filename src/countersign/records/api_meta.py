@@ -19,7 +19,7 @@ class Approvals:
         self.ids = declared_ids | settings
         self.lifted = lifted
 
-    def ask_for(self, command_id: str) -> bool:
+    def becomes_plan(self, command_id: str) -> bool:
         """Return whether an agent's call of the command becomes a plan."""
         return command_id in self.ids
 
@@ -44,19 +44,19 @@ def command_list(caller: Caller, approvals: Approvals, builtin_commands: Builtin
                 view,
                 command,
                 builtin_commands.get(name, {}),
-                needs_approval=needs_approval,
+                needs_approval=becomes_plan,
                 proposed_fields=approvals.fields(view),
             ),
-            "needs_approval": needs_approval,
+            "needs_approval": becomes_plan,
         }
         for name, view in caller.view.models.items()
         for command in view.commands
-        for needs_approval in (approvals.ask_for(f"{name}.{command}"),)
+        for becomes_plan in (approvals.becomes_plan(f"{name}.{command}"),)
     ]
     return sorted(command_rows, key=lambda command_row: command_row["id"])
 
 
-def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, Any]:
+def meta_document(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, Any]:
     """Return the modules, models, readable fields and actions that are visible to this caller."""
     views = caller.view.models
     modules = [
@@ -71,16 +71,16 @@ def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, 
         }
         for name in sorted(views)
     ]
-    caller_shown = {
+    caller_document = {
         "kind": caller.kind,
         "name": caller.agent if caller.is_agent else caller.username,
         "scopes": list(caller.scopes),
     }
-    return {"modules": modules, "models": models, "caller": caller_shown}
+    return {"modules": modules, "models": models, "caller": caller_document}
 
 
-def name_currency(document: Mapping[str, Any], currency: str | None) -> None:
-    """Add the currency of the installation to the fields of money in what `meta` returned."""
+def add_currency(document: Mapping[str, Any], currency: str | None) -> None:
+    """Add the currency of the installation to the fields of money in what `meta_document` returned."""
     for model in document["models"]:
         for field in model["fields"]:
             if field["kind"] == "money":
@@ -141,6 +141,6 @@ def _action_meta(view: ModelView, name: str, approvals: Approvals) -> dict[str, 
         "optional_inputs": [name for name in move.optional if name in view.fields],
         "from": list(move.sources) if shows_states else [],
         "to": move.to if shows_states else None,
-        "needs_approval": approvals.ask_for(f"{view.model.name}.{name}"),
+        "needs_approval": approvals.becomes_plan(f"{view.model.name}.{name}"),
         **presentation.of_command(view, name),
     }

@@ -107,7 +107,7 @@ class RecordsService:
 
 
 @asynccontextmanager
-async def opened(
+async def open_records(
     settings: Settings, root_url: str, *, is_loopback: bool, upgrades: bool = True
 ) -> AsyncGenerator[RecordsService]:
     """Open a service on the configured database, and close it at the end of the block. The tables are upgraded first.
@@ -123,9 +123,9 @@ async def opened(
         Unavailable: the database cannot be reached.
         WideRights: the role of the connected database reads rows that policies hide from others.
     """
-    registry = modules.found(modules.names(settings.modules))
+    registry = modules.found(modules.module_names(settings.modules))
     # Check this first, so that no tables are created in the database of others.
-    own_database.require_apart(settings, registry)
+    own_database.require_separate(settings, registry)
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
     await asyncio.to_thread(migration_marker.require_in_use, data, settings.database_url)
@@ -134,7 +134,7 @@ async def opened(
         connected = _connected_file(settings, registry)
         database = await open_tables(settings, connected)
         stack.push_async_callback(database.close)
-        locations = places_of(settings, database)
+        locations = installation_id_locations(settings, database)
         # Check the installation first, so that no tables are created in the database of another installation.
         installation_state = await installation_id.examine(locations)
         if upgrades:
@@ -163,7 +163,7 @@ async def opened(
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,
         )
-        yield assembled(records, counters, adopted_database)
+        yield assemble_service(records, counters, adopted_database)
 
 
 def _connected_file(settings: Settings, registry: Registry) -> ConnectedFile | None:
@@ -222,7 +222,7 @@ def database_file(settings: Settings) -> Path:
     return (Path(settings.data) / "records.sqlite").absolute()
 
 
-def places_of(settings: Settings, database: Database | None) -> InstallationPlaces:
+def installation_id_locations(settings: Settings, database: Database | None) -> InstallationPlaces:
     """Return the places in which the id of the installation is stored. The records service has no files, because they
     belong to the store."""
     return InstallationPlaces(Path(settings.data), settings.database_url, SERVICE, database)
@@ -246,14 +246,14 @@ async def open_tables(settings: Settings, connected: ConnectedFile | None = None
     )
 
 
-def assembled(
+def assemble_service(
     records: Records, counters: SharedMemoryCounters, adopted: Mapping[str, AdoptedStore] | None = None
 ) -> RecordsService:
     """Return a service that uses an open context. `adopted` maps the models with a table of an existing database to
     their stores."""
     names = command.names_of(records.registry, builtin_commands.SENTENCES)
     connected_stores = set((adopted or {}).values())
-    callers = Callers(records, names, partial(_narrowed, records.database.dialect, connected_stores))
+    callers = Callers(records, names, partial(_narrow_caller, records.database.dialect, connected_stores))
     mentions = Mentions(callers)
     engine = Engine(
         records=records,
@@ -264,9 +264,9 @@ def assembled(
         render=redaction.render,
         token_guesses=TokenGuessLimit(counters),
         checks={
-            "grant": _check_of(partial(grants.check_grant, records.registry, visibility.grantable(names))),
-            "role": _check_of(partial(grants.check_role, records.registry, names)),
-            "setting": _check_of(partial(policy.check_setting, records.registry, names)),
+            "grant": _check_of_values(partial(grants.check_grant, records.registry, visibility.grantable(names))),
+            "role": _check_of_values(partial(grants.check_role, records.registry, names)),
+            "setting": _check_of_values(partial(policy.check_setting, records.registry, names)),
             "view": saved_views.check_view,
             "dashboard": saved_views.check_dashboard,
             "favourite": saved_views.check_favourite,
@@ -289,7 +289,7 @@ def assembled(
     return RecordsService(records, engine, callers, dispatch, next(iter(suspensions), None), sweep, reader)
 
 
-def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:
+def _check_of_values(check: Callable[[Mapping[str, Stored]], None]) -> Check:
     """Return a check that needs only the values."""
 
     async def checked(_: Run, values: Mapping[str, Stored]) -> None:
@@ -298,7 +298,7 @@ def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:
     return checked
 
 
-def _narrowed(dialect: Dialect, connected_stores: Collection[AdoptedStore], caller: Caller) -> Caller:
+def _narrow_caller(dialect: Dialect, connected_stores: Collection[AdoptedStore], caller: Caller) -> Caller:
     """Return the caller with a view that is limited to the plans and audit entries that exist for it, without suspended
     models, and without the commands that write connected tables if it cannot use them."""
     for store in connected_stores:
@@ -307,7 +307,7 @@ def _narrowed(dialect: Dialect, connected_stores: Collection[AdoptedStore], call
 
 
 async def _history(run: Run, model: str, body: Body) -> object:
-    return await audit_history.history(run, model, body, redaction.changed)
+    return await audit_history.history(run, model, body, redaction.visible_changes)
 
 
 READING: Mapping[str, CommandFunction] = {
@@ -334,7 +334,7 @@ def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
         mcp_tools.mcp_route(mcp_tools.RecordTools(service.dispatch, builtin_commands.SENTENCES), __version__),
         route("GET", "/healthz", handlers.liveness, signed_in=False),
         route("GET", "/setup", page.show, signed_in=False),
-        route("POST", "/setup", page.send, signed_in=False, takes=FORM, body_limit=FORM_BYTES),
+        route("POST", "/setup", page.submit, signed_in=False, takes=FORM, body_limit=FORM_BYTES),
     )
     records = service.records
     policy = Policy(
@@ -358,15 +358,16 @@ def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
 
 
 @asynccontextmanager
-async def tended(service: RecordsService) -> AsyncGenerator[None]:
-    """During the block, send webhooks and e-mails, write the log of calls, and clean up every minute (see `tend`)."""
+async def periodic_tasks(service: RecordsService) -> AsyncGenerator[None]:
+    """During the block, send webhooks and e-mails, write the log of calls, and clean up every minute (see
+    `run_periodic_tasks`)."""
     engine, callers = service.engine, service.callers
     async with (
-        periodic(lambda: tend(service), every_s=TEND_EVERY_S),
+        periodic(lambda: run_periodic_tasks(service), every_s=TEND_EVERY_S),
         periodic(engine.calls.write, every_s=CALLS_EVERY_S),
         periodic(lambda: emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
         periodic(lambda: mention_emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
-        _suspension_letters(service),
+        _suspension_emails(service),
         _value_sweep(service),
         _outside_changes(service),
         sender.send_deliveries(changes.outbox_of(service.records)),
@@ -374,7 +375,7 @@ async def tended(service: RecordsService) -> AsyncGenerator[None]:
         yield
 
 
-def _suspension_letters(service: RecordsService) -> AbstractAsyncContextManager[object]:
+def _suspension_emails(service: RecordsService) -> AbstractAsyncContextManager[object]:
     """Send e-mails about suspended models during the block, if there is a connected database."""
     if service.suspensions is None:
         return nullcontext()
@@ -397,7 +398,7 @@ def _outside_changes(service: RecordsService) -> AbstractAsyncContextManager[obj
     return periodic(service.outside_changes.read, every_s=watch.READ_EVERY_S)
 
 
-async def tend(service: RecordsService) -> None:
+async def run_periodic_tasks(service: RecordsService) -> None:
     """End the plans whose time to decide is over. Delete old sign-in failures, webhook deliveries, logged calls, and
     stored outcomes of calls with an Idempotency-Key."""
     await decisions.expire_plans(service.engine)

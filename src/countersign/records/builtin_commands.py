@@ -53,7 +53,7 @@ class AuditCheck:
     result."""
 
     def __init__(self) -> None:
-        self._reading: _RunningCheck | None = None
+        self._running: _RunningCheck | None = None
 
     async def verify(self, run: Run, model: str, body: Body) -> object:
         """Verify the audit from its first entry to its last entry.
@@ -63,20 +63,20 @@ class AuditCheck:
             Unavailable: the database cannot be reached.
         """
         refuse_unknown_keys(body, (), "audit_entry.verify")
-        reading_settings = self._reading
-        if reading_settings is None or reading_settings.report.done():
+        running = self._running
+        if running is None or running.report.done():
             records = run.engine.records
             report = asyncio.create_task(verify.verify(records.database, records.secret))
-            self._reading = reading_settings = _RunningCheck(clock.now(), report)
+            self._running = running = _RunningCheck(clock.now(), report)
         # The first caller may disconnect before the end, but the other callers still wait for the result.
-        report = await asyncio.shield(reading_settings.report)
-        is_told = run.caller.is_administrator
+        report = await asyncio.shield(running.report)
+        sees_details = run.caller.is_administrator
         return AuditReport(
             report.is_intact,
-            clock.rfc3339(reading_settings.begun),
-            report.entries if is_told else None,
-            [AuditFault(fault.lane, fault.number, fault.id, fault.what) for fault in report.faults]
-            if is_told
+            clock.rfc3339(running.begun),
+            report.entries if sees_details else None,
+            [AuditFault(defect.lane, defect.number, defect.id, defect.what) for defect in report.faults]
+            if sees_details
             else None,
         )
 
@@ -122,7 +122,7 @@ def commands(mentions: Mentions) -> Mapping[str, Mapping[str, CommandFunction]]:
             "watch": plans.watch,
         },
         "session": {"revoke": _revoke_session},
-        "agent_token": {"revoke": _revoke_agent_token, "calls": _calls},
+        "agent_token": {"revoke": _revoke_agent_token, "calls": _list_calls},
         "user": {
             "invite": _invite,
             "deactivate": _deactivate,
@@ -136,7 +136,7 @@ def commands(mentions: Mentions) -> Mapping[str, Mapping[str, CommandFunction]]:
     }
 
 
-def _only_id(body: Body, command: str) -> str | None:
+def _required_id(body: Body, command: str) -> str | None:
     refuse_unknown_keys(body, ("id",), command)
     record_id = body.get("id")
     if not isinstance(record_id, str | None):
@@ -146,13 +146,13 @@ def _only_id(body: Body, command: str) -> str | None:
 
 async def _revoke_session(run: Run, model: str, body: Body) -> object:
     """End a session. Without an id, end the caller's own session."""
-    target_id = _only_id(body, "session.revoke")
+    target_id = _required_id(body, "session.revoke")
     return await _end_credential(run, "session", target_id or run.caller.credential_id)
 
 
 async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
     """End an agent's token."""
-    target_id = _only_id(body, "agent_token.revoke")
+    target_id = _required_id(body, "agent_token.revoke")
     if target_id is None:
         raise BadInput("id must be a string")
     if run.caller.is_agent and target_id != run.caller.credential_id:
@@ -176,7 +176,7 @@ async def _end_credential(run: Run, model: str, record_id: str) -> object:
 
 async def _invite(run: Run, model: str, body: Body) -> object:
     """Create a link, valid for a day, with which the person sets a password."""
-    target_id = _only_id(body, "user.invite")
+    target_id = _required_id(body, "user.invite")
     view = run.view_of("user")
     async with run.writing() as write_run:
         transaction = write_run.transaction
@@ -211,7 +211,7 @@ class CallPage(msgspec.Struct):
     cursor: int
 
 
-async def _calls(run: Run, model: str, body: Body) -> object:
+async def _list_calls(run: Run, model: str, body: Body) -> object:
     """Return the calls of an agent's token that the caller sees, the newest first."""
     refuse_unknown_keys(body, ("id", "after", "limit"), "agent_token.calls")
     after_id, limit = body.get("after", 0), body.get("limit", 50)
@@ -231,7 +231,7 @@ async def _calls(run: Run, model: str, body: Body) -> object:
 
 async def _deactivate(run: Run, model: str, body: Body) -> object:
     """Deactivate a person: run `user.update` with `is_active` set to false, with all its checks."""
-    target_id = _only_id(body, "user.deactivate")
+    target_id = _required_id(body, "user.deactivate")
     async with run.writing() as write_run:
         view = write_run.view_of("user")
         prepared_command = await command.check(write_run, view, "update", {"id": target_id, "is_active": False})

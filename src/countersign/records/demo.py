@@ -127,7 +127,7 @@ async def seed(engine: Engine) -> bool:
         async with engine.records.database.transaction() as transaction:
             caller = Caller("person", "", "", "", View({}))
             run = Run(engine, caller, transaction, Actor("", request_id="demo"), transaction)
-            await _Seeder(run).everything(password_hash)
+            await _Seeder(run).seed_all(password_hash)
     return True
 
 
@@ -149,22 +149,22 @@ class _Party(NamedTuple):
     is_company: bool
 
 
-def _in_address(text: str) -> str:
+def _address_part(text: str) -> str:
     """Return the words of a text in the letters of an e-mail address: Søren Kovačević becomes soren-kovacevic."""
     decomposed_text = unicodedata.normalize("NFKD", text.lower().translate(_PLAIN_LETTERS))
     return "-".join("".join(character for character in decomposed_text if character.isascii()).split())
 
 
 def _user(name: str) -> str:
-    return _in_address(name).replace("-", ".")
+    return _address_part(name).replace("-", ".")
 
 
-def _at(items: Sequence[T], number: int) -> T:
+def _item_at(items: Sequence[T], number: int) -> T:
     """Return the item that a number chooses, without a random value: the ids that follow do not change."""
     return items[number % len(items)]
 
 
-def _is_other(number: int) -> bool:
+def _is_other_script(number: int) -> bool:
     """Return whether the record of a number is one of the few with names that are not in Latin letters."""
     return number % 20 == 14
 
@@ -178,11 +178,12 @@ class _Seeder:
         self._parties: list[_Party] = []
         self._names: Counter[str] = Counter()
 
-    async def everything(self, password_hash: str) -> None:
+    async def seed_all(self, password_hash: str) -> None:
         """Create all records. The people are created first, because they own the other records."""
         for username, name, roles in PEOPLE:
-            person = await user_creation.add(self._run, username, name, f"{username}@example.com", roles, password_hash)
-            self._people[username] = person
+            self._people[username] = await user_creation.add_user(
+                self._run, username, name, f"{username}@example.com", roles, password_hash
+            )
         for number in range(PARTIES):
             await self._party(number)
         for number in range(LEADS):
@@ -199,10 +200,10 @@ class _Seeder:
     async def _create(self, model: str, values: Mapping[str, object], creator_id: str = "root") -> str:
         model_declaration = self._run.engine.registry.models[model]
         run = replace(self._run, actor=replace(self._run.actor, user_id=self._people[creator_id]))
-        hands = workflow.EffectContext(run, model_declaration, "", {}, "demo")
-        return await hands.create(model, **{name: value for name, value in values.items() if value is not None})
+        context = workflow.EffectContext(run, model_declaration, "", {}, "demo")
+        return await context.create(model, **{name: value for name, value in values.items() if value is not None})
 
-    async def _act(self, model: str, record_id: str, *moves: str) -> None:
+    async def _run_action(self, model: str, record_id: str, *moves: str) -> None:
         model_declaration = self._run.engine.registry.models[model]
         for name in moves:
             record = await record_writer.find(self._run, model_declaration, None, record_id)
@@ -215,14 +216,14 @@ class _Seeder:
 
     def _companies_of(self, number: int) -> list[_Party]:
         """Return the companies that the record of a number may refer to."""
-        parties = self._parties[LATIN_PARTIES:] if _is_other(number) else self._parties[:LATIN_PARTIES]
+        parties = self._parties[LATIN_PARTIES:] if _is_other_script(number) else self._parties[:LATIN_PARTIES]
         return [party for party in parties if party.is_company]
 
     def _party_of(self, number: int) -> _Party:
         party = _choice(self._parties)
-        if party not in self._parties[LATIN_PARTIES:] or _is_other(number):
+        if party not in self._parties[LATIN_PARTIES:] or _is_other_script(number):
             return party
-        return _at(
+        return _item_at(
             [
                 existing_party
                 for existing_party in self._parties[:LATIN_PARTIES]
@@ -232,7 +233,7 @@ class _Seeder:
         )
 
     def _notes(self, number: int) -> str:
-        return _choice(OTHER_NOTES if _is_other(number) else NOTES)
+        return _choice(OTHER_NOTES if _is_other_script(number) else NOTES)
 
     def _phone(self) -> str:
         return f"+{_between(30, 89)} {_between(100, 999)} {_between(100_000, 999_999)}"
@@ -243,18 +244,18 @@ class _Seeder:
     def _known_company(self, number: int) -> _Party:
         company = _choice(COMPANIES)
         if number >= LATIN_PARTIES:
-            name = f"{_at(OTHER_COMPANIES, number)} {number}"
-            return _Party("", name, _at(OTHER_NAMES, number), f"contact{number}@company.example", is_company=True)
+            name = f"{_item_at(OTHER_COMPANIES, number)} {number}"
+            return _Party("", name, _item_at(OTHER_NAMES, number), f"contact{number}@company.example", is_company=True)
         self._names[company] += 1
-        contact = f"{_at(FIRST_NAMES, number * 7)} {_at(LAST_NAMES, number * 11 + number // 26)}"
-        email = f"{_user(contact)}@{_in_address(company)}.example"
-        return _Party("", f"{company} {_at(BRANCHES, self._names[company] - 1)}", contact, email, is_company=True)
+        contact = f"{_item_at(FIRST_NAMES, number * 7)} {_item_at(LAST_NAMES, number * 11 + number // 26)}"
+        email = f"{_user(contact)}@{_address_part(company)}.example"
+        return _Party("", f"{company} {_item_at(BRANCHES, self._names[company] - 1)}", contact, email, is_company=True)
 
     def _known_person(self, number: int) -> _Party:
         _choice(COMPANIES)
         person = self._person()
         if number >= LATIN_PARTIES:
-            name = _at(OTHER_NAMES, number)
+            name = _item_at(OTHER_NAMES, number)
             return _Party("", name, name, f"contact{number}@mail.example", is_company=False)
         return _Party("", person, person, f"{_user(person)}{number}@mail.example", is_company=False)
 
@@ -309,7 +310,7 @@ class _Seeder:
     def _source(self, number: int) -> str | None:
         if number % 3:
             return _choice(SOURCES)
-        return _at(SOURCES, number // 3) if number % 9 else None
+        return _item_at(SOURCES, number // 3) if number % 9 else None
 
     def _contact(self, number: int) -> tuple[dict[str, str], str]:
         """Return the contact of a lead, and the company that it is at, or nothing. Several leads share a contact, as
@@ -322,7 +323,7 @@ class _Seeder:
         contact = self._person()
         if number % 16 == 0:
             return {"contact_name": contact, "contact_email": f"{_user(contact)}@mail.example"}, ""
-        party = _at(companies, number * 3)
+        party = _item_at(companies, number * 3)
         email = f"{_user(contact)}@{party.email.rpartition('@')[2]}"
         return {"contact_name": contact, "contact_email": email, "party": party.id}, party.name.rpartition(" ")[0]
 
@@ -343,7 +344,7 @@ class _Seeder:
             }
             await self._create("invoice_line", line)
         if number % 4:
-            await self._act("invoice", invoice, "post")
+            await self._run_action("invoice", invoice, "post")
 
     async def _ticket(self, number: int) -> None:
         party = self._party_of(number)

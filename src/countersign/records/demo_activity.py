@@ -82,17 +82,17 @@ async def add_activity(engine: Engine) -> None:
             past = _Past(clock.now())
             activity = _Activity(run, people, past)
             agents = _Agents(run, people, past)
-            with past.ago(20 * DAY_MINUTES):
-                await agents.issue()
+            with past.at_minutes_ago(20 * DAY_MINUTES):
+                await agents.issue_tokens()
                 await activity.leads()
                 await activity.tickets()
-            with past.ago(DAY_MINUTES):
+            with past.at_minutes_ago(DAY_MINUTES):
                 await activity.invoices()
-            lead = await activity.busy_lead()
-            await agents.change(lead)
+            lead = await activity.active_lead()
+            await agents.change_records(lead)
             await agents.propose_all(lead)
             await agents.log_calls()
-            await activity.latest()
+            await activity.newest_activity()
             await demo_pages.add_pages(run, people, past.now, lead)
 
 
@@ -107,7 +107,7 @@ class _Past:
         return clock.later(self.now, seconds=-ago * 60)
 
     @contextmanager
-    def ago(self, minutes: int) -> Generator[None]:
+    def at_minutes_ago(self, minutes: int) -> Generator[None]:
         """Let the block happen this many minutes ago."""
         with clock.fixed(self.minutes(minutes)):
             yield
@@ -125,7 +125,7 @@ class _Activity:
         self._people = people
         self._past = past
 
-    def _by(self, person: str) -> "_Activity":
+    def _act_as(self, person: str) -> "_Activity":
         actor = replace(self._run.actor, user_id=self._people[person])
         return _Activity(replace(self._run, actor=actor), self._people, self._past)
 
@@ -140,7 +140,7 @@ class _Activity:
         model_declaration = self._run.engine.registry.models[model]
         await workflow.EffectContext(self._run, model_declaration, "", {}, f"{model}.create").create(model, **values)
 
-    async def _act(self, model: str, record_id: str, name: str, **inputs: object) -> None:
+    async def _run_action(self, model: str, record_id: str, name: str, **inputs: object) -> None:
         model_declaration = self._run.engine.registry.models[model]
         record = await record_writer.find(self._run, model_declaration, None, record_id)
         field_inputs = {
@@ -152,23 +152,27 @@ class _Activity:
 
     async def leads(self) -> None:
         """Move the dates of decided leads to the past and of open leads to the future. Add activities to some leads."""
-        places = {True: 0, False: 0}
+        count_by_decided = {True: 0, False: 0}
         stages: dict[str, int] = {}
         leads = await self._run.transaction.fetch(_LEADS)
         for number, (lead, title, old_stage) in enumerate(leads):
             stages[old_stage] = stages.get(old_stage, -1) + 1
             stage = _LATER_STAGES.get((old_stage, stages[old_stage] % 5), str(old_stage))
             is_decided = stage in ("won", "lost")
-            place_in_list = places[is_decided]
-            places[is_decided] += 1
-            close = -_growing(place_in_list % 240, 240, 2 * SPREAD_DAYS) if is_decided else place_in_list * 11 % 67 - 2
+            place_in_list = count_by_decided[is_decided]
+            count_by_decided[is_decided] += 1
+            close_offset = (
+                -_denser_days_ago(place_in_list % 240, 240, 2 * SPREAD_DAYS)
+                if is_decided
+                else place_in_list * 11 % 67 - 2
+            )
             person = "alice" if place_in_list % 2 == 0 else "bob"
-            values = {"stage": stage, "expected_close": self._past.day(close), "owner": self._people[person]}
-            await self._by(person).set_values("lead", lead, **values)
+            values = {"stage": stage, "expected_close": self._past.day(close_offset), "owner": self._people[person]}
+            await self._act_as(person).set_values("lead", lead, **values)
             if number % 3 == 0:
                 kind, activity_title = _ACTIVITIES[number % len(_ACTIVITIES)]
                 subject = f"{activity_title}: {title}"[:200]
-                due_day = _in_busy_weeks(number, 14 - _growing(number, len(leads), 2 * SPREAD_DAYS + 14))
+                due_day = _day_in_active_weeks(number, 14 - _denser_days_ago(number, len(leads), 2 * SPREAD_DAYS + 14))
                 state = "done" if due_day < 0 and number % 7 else "planned"
                 values = {"kind": kind, "subject": subject, "due": self._past.day(due_day), "state": state}
                 await self._create("activity", lead=lead, **values)
@@ -186,7 +190,7 @@ class _Activity:
                 paid_on = min(day(-1), max(issue_day, day(number * SPREAD_DAYS // 150 - SPREAD_DAYS // 2)))
                 payment = {"amount_minor": amount, "paid_on": paid_on, "reference": f"DEMO {number:04d}"}
                 await self._create("payment", invoice=invoice, **payment)
-                await self._act("invoice", invoice, "settle")
+                await self._run_action("invoice", invoice, "settle")
 
     async def tickets(self) -> None:
         """Give tickets a day, a person and a state: the newest are in progress, the others are solved."""
@@ -194,54 +198,56 @@ class _Activity:
         for number, (ticket,) in enumerate(tickets):
             assignee = self._people[("alice", "bob")[number % 2]]
             opened_day = (
-                -number // 2 if number < RECENT_TICKETS else -_growing(number, len(tickets), 2 * SPREAD_DAYS) - 5
+                -number // 2
+                if number < RECENT_TICKETS
+                else -_denser_days_ago(number, len(tickets), 2 * SPREAD_DAYS) - 5
             )
             await self.set_values("ticket", ticket, opened=self._past.day(opened_day), assignee=assignee)
             if number >= RECENT_TICKETS:
-                await self._act("ticket", ticket, "solve", resolution="Answered by e-mail.")
+                await self._run_action("ticket", ticket, "solve", resolution="Answered by e-mail.")
             elif number % 3:
-                await self._act("ticket", ticket, "start")
+                await self._run_action("ticket", ticket, "start")
                 if number % 3 == 2:
-                    await self._act("ticket", ticket, "wait")
+                    await self._run_action("ticket", ticket, "wait")
 
-    async def busy_lead(self) -> str:
+    async def active_lead(self) -> str:
         """Give one lead a long history: activities, notes, a ticket of its party, and an offer. Return its id."""
         leads = await self._run.transaction.fetch(_COMPLETE)
         lead, _, party, amount = next(lead for lead in leads if max(lead[1]) < _AFTER_LATIN)
         ((ticket,),) = await self._run.transaction.fetch(_LAST_TICKET)
-        bob = self._by("bob")
-        with self._past.ago(13 * DAY_MINUTES):
+        bob = self._act_as("bob")
+        with self._past.at_minutes_ago(13 * DAY_MINUTES):
             for day, kind, subject in _PLANNED:
                 due_day, state = self._past.day(day), "done" if day < 0 else "planned"
                 await bob._create("activity", lead=lead, kind=kind, subject=subject, due=due_day, state=state)
             await bob.set_values("ticket", ticket, party=party)
-        with self._past.ago(12 * DAY_MINUTES):
+        with self._past.at_minutes_ago(12 * DAY_MINUTES):
             await bob.set_values("lead", lead, notes=_NOTES)
-        with self._past.ago(2 * DAY_MINUTES):
-            await bob._act("lead", lead, "propose", expected_revenue_minor=amount)
+        with self._past.at_minutes_ago(2 * DAY_MINUTES):
+            await bob._run_action("lead", lead, "propose", expected_revenue_minor=amount)
         return str(lead)
 
-    async def latest(self) -> None:
+    async def newest_activity(self) -> None:
         """Let people do what the first pages show as the newest activity."""
         fetch = self._run.transaction.fetch
         won = [row[0] for row in await fetch(_WINNABLE)][-1]
         first_lead, second_lead = [row[0] for row in await fetch(_IN_STAGE, "new")][-2:]
         offered_lead = [row[0] for row in await fetch(_IN_STAGE, "qualified")][-1]
         tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
-        alice, bob = self._by("alice"), self._by("bob")
-        with self._past.ago(19 * HOUR_MINUTES):
-            await alice._act("lead", won, "win")
+        alice, bob = self._act_as("alice"), self._act_as("bob")
+        with self._past.at_minutes_ago(19 * HOUR_MINUTES):
+            await alice._run_action("lead", won, "win")
             await alice.set_values("lead", won, expected_close=self._past.day(-1))
-        with self._past.ago(3 * HOUR_MINUTES):
-            await bob._act("ticket", tickets[0], "solve", resolution="The printer has its old driver again.")
-        with self._past.ago(2 * HOUR_MINUTES):
-            await bob._act("lead", first_lead, "qualify")
-        with self._past.ago(64):
-            await alice._act("lead", offered_lead, "propose")
-        with self._past.ago(38):
+        with self._past.at_minutes_ago(3 * HOUR_MINUTES):
+            await bob._run_action("ticket", tickets[0], "solve", resolution="The printer has its old driver again.")
+        with self._past.at_minutes_ago(2 * HOUR_MINUTES):
+            await bob._run_action("lead", first_lead, "qualify")
+        with self._past.at_minutes_ago(64):
+            await alice._run_action("lead", offered_lead, "propose")
+        with self._past.at_minutes_ago(38):
             await bob.set_values("lead", second_lead, expected_close=self._past.day(9))
-        with self._past.ago(12):
-            await bob._act("ticket", tickets[1], "wait")
+        with self._past.at_minutes_ago(12):
+            await bob._run_action("ticket", tickets[1], "wait")
         opened_records = (
             ("lead", offered_lead),
             ("ticket", tickets[2]),
@@ -255,12 +261,12 @@ class _Activity:
         await call_log.write_opened(self._run.transaction, visits)
 
 
-def _growing(index: int, count: int, days: int) -> int:
+def _denser_days_ago(index: int, count: int, days: int) -> int:
     """Return how many days ago the record at a place is, so that there are more of them towards today."""
     return round(days * (1 - ((index + 1) / count) ** 0.8))
 
 
-def _in_busy_weeks(number: int, day: int) -> int:
+def _day_in_active_weeks(number: int, day: int) -> int:
     """Return the day on which an activity is due: for some of them, a day of every third or fourth week."""
     weeks = {1: 3, 3: 4}.get(number % 4)
     return day if weeks is None else day // (7 * weeks) * 7 * weeks + number % 5
@@ -276,7 +282,7 @@ class _Agents:
         self._agents: dict[str, Caller] = {}
         self._calls: list[AgentCall] = []
 
-    async def issue(self) -> None:
+    async def issue_tokens(self) -> None:
         """Issue the tokens of four agents."""
         await self._issue("alice", "inbox-triage", "lead.*", "activity.*", "ticket.*", "party.get", "plan.*")
         await self._issue("alice", "crm-sync", "lead.*", "party.*", "plan.*")
@@ -322,7 +328,7 @@ class _Agents:
         noted_at = self._past.minutes(ago)
         self._calls.append(AgentCall(agent.credential_id, noted_at, tool, record, result, elapsed_us))
 
-    async def change(self, lead: str) -> None:
+    async def change_records(self, lead: str) -> None:
         """Change records with two agents, as their permissions allow; one of them is this lead."""
         leads = [row[0] for row in await self._run.transaction.fetch(_IN_STAGE, "new")]
         tickets = [row[0] for row in await self._run.transaction.fetch(_OPEN_TICKETS)]
@@ -333,7 +339,7 @@ class _Agents:
     async def _set(self, label: str, ago: int, model: str, record_id: str, **values: str) -> None:
         agent = self._agents[label]
         run = replace(self._run, actor=actor_of(agent, "demo"))
-        with self._past.ago(ago):
+        with self._past.at_minutes_ago(ago):
             await _Activity(run, self._people, self._past).set_values(model, record_id, **values)
         self._note(agent, ago, f"{model}.update", record_id, "ok", 46_000)
 
@@ -400,7 +406,7 @@ class _Agents:
     async def _propose(self, label: str, ago: int, reason: str, *steps: _Step) -> None:
         agent = self._agents[label]
         run = replace(self._run, caller=agent, actor=actor_of(agent, "demo"))
-        with self._past.ago(ago):
+        with self._past.at_minutes_ago(ago):
             step_parts = [(*name.partition(".")[::2], inputs) for name, inputs in steps]
             prepared_commands = [
                 await command.check(run, run.view_of(model), name, inputs) for model, name, inputs in step_parts

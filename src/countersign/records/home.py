@@ -104,11 +104,11 @@ async def home(run: Run, model: str, body: Body) -> Home:
         if (view_records := await _open_records(run, view)) is not None and view_records.count
     ]
     return Home(
-        waiting=await _waiting(run),
+        waiting=await _waiting_plans(run),
         due=[open_record for open_record in open_records if open_record.owner_field != _ASSIGNEE],
         tickets=[open_record for open_record in open_records if open_record.owner_field == _ASSIGNEE],
-        recent=(await _recent(run))[:ITEMS],
-        feed=await _feed(run),
+        recent=(await _recent_records(run))[:ITEMS],
+        feed=await _newest_changes(run),
         mentions=(await _mentions(run))[:ITEMS],
     )
 
@@ -123,10 +123,10 @@ async def recent(run: Run, model: str, body: Body) -> list[RecentRecord]:
     limit = body.get("limit", MAX_RECENT)
     if type(limit) is not int or not 1 <= limit <= call_log.MAX_RECENT:
         raise BadInput(f"limit must be an integer from 1 to {call_log.MAX_RECENT}")
-    return (await _recent(run))[:limit]
+    return (await _recent_records(run))[:limit]
 
 
-async def _waiting(run: Run) -> WaitingPlans:
+async def _waiting_plans(run: Run) -> WaitingPlans:
     count, high_risk_count = await plan_commands.count_waiting(run)
     newest_query: Body = {
         "filter": [{"field": "state", "op": "eq", "value": "pending"}],
@@ -165,7 +165,7 @@ async def _open_records(run: Run, view: ModelView) -> OpenRecords | None:
     if owner is None or (day is None and owner.name != _ASSIGNEE):
         return None
     own_filter: dict[str, object] = {"field": owner.name, "op": "eq", "value": run.caller.user_id}
-    conditions = [own_filter, *_open_states(view), *_soon(owner, day)]
+    conditions = [own_filter, *_open_state_conditions(view), *_due_conditions(owner, day)]
     order_field = "id" if day is None else day.name
     query: Body = {"filter": conditions, "order": [{"field": order_field}], "limit": ITEMS}
     page = await list_search.search(run, view.model.name, query)
@@ -179,7 +179,7 @@ async def _open_records(run: Run, view: ModelView) -> OpenRecords | None:
     return OpenRecords(view.model.name, owner.name, shown_field, page.total, items)
 
 
-def _soon(owner: Ref, day: Field | None) -> list[dict[str, object]]:
+def _due_conditions(owner: Ref, day: Field | None) -> list[dict[str, object]]:
     """Return the condition that a record of the person is due within two weeks. For tickets, return no condition."""
     if owner.name == _ASSIGNEE or day is None:
         return []
@@ -187,7 +187,7 @@ def _soon(owner: Ref, day: Field | None) -> list[dict[str, object]]:
     return [{"field": day.name, "op": "lte", "value": last_day}]
 
 
-def _open_states(view: ModelView) -> list[dict[str, object]]:
+def _open_state_conditions(view: ModelView) -> list[dict[str, object]]:
     """Return the condition that the record is in a state that is neither final nor a draft."""
     name = view.model.state_field
     if name is None or not view.sees_in_clear(name):
@@ -201,7 +201,7 @@ def _open_states(view: ModelView) -> list[dict[str, object]]:
     return [{"field": name, "op": "in", "value": states}] if states else []
 
 
-async def _recent(run: Run) -> list[RecentRecord]:
+async def _recent_records(run: Run) -> list[RecentRecord]:
     await run.engine.calls.write()
     opened_records = await call_log.recent_records(run.reader, run.caller.user_id)
     lines = await _lines(run, [(model, record_id) for model, record_id, _ in opened_records])
@@ -237,7 +237,7 @@ async def _lines(run: Run, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, s
     return line_by_record
 
 
-async def _feed(run: Run) -> list[FeedEntry]:
+async def _newest_changes(run: Run) -> list[FeedEntry]:
     """Return the newest changes of records whose history the caller may read."""
     models = [
         name

@@ -93,13 +93,13 @@ class Envelope(msgspec.Struct):
     value: object
 
 
-def is_whole_list(command: str, body: Body) -> bool:
+def is_complete_list(command: str, body: Body) -> bool:
     """Return whether the command lists every visible record. Such a list is streamed, because it may be larger than the
     memory."""
     return command == "list" and "limit" not in body
 
 
-def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
+def complete_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
     """Return the envelope with every visible record. It is read from one snapshot, in constant memory. The first piece
     is produced after the first records are read.
 
@@ -122,7 +122,7 @@ def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
     return pieces()
 
 
-async def begun(pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+async def started_pieces(pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Return the same pieces after the first one is produced, so that an error of the first read is still answered
     with its status.
 

@@ -128,13 +128,13 @@ class KeyedCalls:
         database = run.engine.records.database
         stored_answer = await idempotency.find(database, key)
         if stored_answer is not None:
-            return await _replayed(run, call, stored_answer.answer), True
+            return await _replay(run, call, stored_answer.answer), True
         async with database.transaction() as transaction:
             write_run = run.within(transaction)
             await idempotency.lock(database, transaction, key)
             stored_answer = await idempotency.find(transaction, key)
             if stored_answer is not None:
-                return await _replayed(write_run, call, stored_answer.answer), True
+                return await _replay(write_run, call, stored_answer.answer), True
             try:
                 async with transaction.savepoint():
                     value = await command(write_run)
@@ -182,11 +182,11 @@ async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
             # table are read again, because their personal values have no ids in their rows.
             is_read_again = record_reader.structures or call.view.model.table is not None
             fields = None if is_read_again else await _copies(run, call.view, record_id)
-            return RecordOutcome(record_id, revision, _sight(run, call.view), fields)
-    return ValueOutcome(msgspec.Raw(encode(value)), "" if _is_plain(value) else _whole_sight(run))
+            return RecordOutcome(record_id, revision, _view_digest(run, call.view), fields)
+    return ValueOutcome(msgspec.Raw(encode(value)), "" if _contains_only_ids(value) else _rights_digest(run))
 
 
-def _is_plain(value: object) -> bool:
+def _contains_only_ids(value: object) -> bool:
     """Return whether the value contains only ids."""
     if isinstance(value, ImportResult):
         return not value.errors and not value.columns
@@ -207,51 +207,53 @@ async def _refusal(run: Run, call: KeyedCall, refusal: Refused) -> RefusalOutcom
     record_id = call.body.get("id")
     is_seen = isinstance(record_id, str) and await _exists(run, call, record_id)
     members = dict(refusal.members)
-    return RefusalOutcome(refusal.detail, members, _whole_sight(run), str(record_id) if is_seen else None)
+    return RefusalOutcome(refusal.detail, members, _rights_digest(run), str(record_id) if is_seen else None)
 
 
 async def _exists(run: Run, call: KeyedCall, record_id: str) -> bool:
     return call.view is not None and await unmask_input.exists(run, call.view.model.name, record_id)
 
 
-def _sight(run: Run, view: ModelView) -> str:
+def _view_digest(run: Run, view: ModelView) -> str:
     """Return a digest that changes when the visibility of the model's fields changes for the caller."""
-    return _hashed(run, list(view.fields.items()))
+    return _digest(run, list(view.fields.items()))
 
 
-def _whole_sight(run: Run) -> str:
+def _rights_digest(run: Run) -> str:
     """Return a digest that changes when any right of the caller changes."""
     models = run.caller.view.models
-    return _hashed(
+    return _digest(
         run,
         [
-            (name, sorted(model.commands), list(model.fields.items()), sorted(model.writable), _row_rules(model))
+            (name, sorted(model.commands), list(model.fields.items()), sorted(model.writable), _row_conditions(model))
             for name, model in sorted(models.items())
         ],
     )
 
 
-def _row_rules(view: ModelView) -> list[tuple[str, list[list[str]] | None]]:
+def _row_conditions(view: ModelView) -> list[tuple[str, list[list[str]] | None]]:
     """Return each command with its row conditions, sorted by command. None means every record. A condition that is not
     a `Where` depends only on the rest of the caller's view, so its type is enough."""
     return [
         (
             command,
-            None if rows is None else sorted([_rule(condition) for condition in alternative] for alternative in rows),
+            None
+            if rows is None
+            else sorted([_condition_document(condition) for condition in alternative] for alternative in rows),
         )
         for command, rows in sorted(view.rows.items())
     ]
 
 
-def _rule(condition: Where | Condition) -> str:
+def _condition_document(condition: Where | Condition) -> str:
     return repr(condition) if isinstance(condition, Where) else type(condition).__name__
 
 
-def _hashed(run: Run, content: object) -> str:
+def _digest(run: Run, content: object) -> str:
     return run.engine.vault.keyed(encode(content)).hex()
 
 
-async def _replayed(run: Run, call: KeyedCall, answer: Response) -> object:
+async def _replay(run: Run, call: KeyedCall, answer: Response) -> object:
     """Return the stored outcome, rendered with the caller's current rights.
 
     Raises:
@@ -261,37 +263,37 @@ async def _replayed(run: Run, call: KeyedCall, answer: Response) -> object:
     if isinstance(outcome, ProposalOutcome):
         return Proposal(True, outcome.plan_id, outcome.expires_at)
     if isinstance(outcome, RefusalOutcome):
-        raise await _refused_again(run, call, outcome)
+        raise await _replay_refusal(run, call, outcome)
     if isinstance(outcome, ValueOutcome):
-        if outcome.sight not in ("", _whole_sight(run)):
-            raise _replayed_refusal(
+        if outcome.sight not in ("", _rights_digest(run)):
+            raise _stored_refusal(
                 "the first call with this Idempotency-Key was carried out; its answer is not shown again, because your "
                 "rights have changed since"
             )
         return outcome.value
-    return await _record_again(run, call, outcome)
+    return await _replay_record(run, call, outcome)
 
 
-async def _refused_again(run: Run, call: KeyedCall, outcome: RefusalOutcome) -> BadInput:
-    if outcome.sight != _whole_sight(run):
-        return _replayed_refusal("the first call with this Idempotency-Key was refused; use a new key to try again")
+async def _replay_refusal(run: Run, call: KeyedCall, outcome: RefusalOutcome) -> BadInput:
+    if outcome.sight != _rights_digest(run):
+        return _stored_refusal("the first call with this Idempotency-Key was refused; use a new key to try again")
     if outcome.record_id is not None and not await _exists(run, call, outcome.record_id):
-        return _replayed_refusal(no_such_record().detail)
-    return _replayed_refusal(outcome.reason, outcome.members)
+        return _stored_refusal(no_such_record().detail)
+    return _stored_refusal(outcome.reason, outcome.members)
 
 
-def _replayed_refusal(reason: str, members: Mapping[str, object] | None = None) -> BadInput:
+def _stored_refusal(reason: str, members: Mapping[str, object] | None = None) -> BadInput:
     return BadInput(reason, headers=dict((idempotency.REPLAYED,)), members=members)
 
 
-async def _record_again(run: Run, call: KeyedCall, outcome: RecordOutcome) -> object:
+async def _replay_record(run: Run, call: KeyedCall, outcome: RecordOutcome) -> object:
     """Return the record as the command left it. If the visible fields have changed, return the record with its current
     values. If the caller does not see the record, return only its id."""
     view = call.view
     if view is None or not await _exists(run, call, outcome.id):
         return {"id": outcome.id}
-    if outcome.fields is None or outcome.sight != _sight(run, view):
+    if outcome.fields is None or outcome.sight != _view_digest(run, view):
         return await crud.read_record(run, view.model.name, outcome.id)
-    visible_fields = await redaction.record(run, view, outcome.fields)
+    visible_fields = await redaction.past_record(run, view, outcome.fields)
     record_reader = run.engine.reading(run.caller, view)
     return record_reader.shape(outcome.id, outcome.revision, *(visible_fields[name] for name in view.fields))

@@ -29,27 +29,27 @@ class InvitationPage:
         try:
             link = await invitations.find_link(self._engine.records.database, token)
         except invitations.InvitationUsed as refused:
-            return await self._spent(refused)
-        return _form(token, link)
+            return await self._used_link_page(refused)
+        return _form_page(token, link)
 
-    async def send(self, call: RecordsRequest) -> Response:
+    async def submit(self, call: RecordsRequest) -> Response:
         """Set the password. If it is refused, show the form again with the reason. The link stays valid."""
         form_members = _members(call.body)
         token, records = form_members.get("token", ""), self._engine.records
         try:
             link = await invitations.find_link(records.database, token)
         except invitations.InvitationUsed as refused:
-            return await self._spent(refused)
+            return await self._used_link_page(refused)
         username = form_members.get("username") if link.user_id is None else None
         try:
             note = chain.audit_recorder(self._engine.chain, call.request_id)
             await invitations.redeem_setup(records, token, form_members.get("password", ""), username, note)
         except invitations.InvitationUsed as refused:
-            return await self._spent(refused)
+            return await self._used_link_page(refused)
         except Unavailable:
             raise
         except Refused as refused:
-            return _form(token, link, f"{refused.detail}. {refused.remedy}", refused.status, username or "")
+            return _form_page(token, link, f"{refused.detail}. {refused.remedy}", refused.status, username or "")
         name = username or link.username or ""
         if self._sign_in:
             return html.message_page(
@@ -58,7 +58,7 @@ class InvitationPage:
         text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
         return html.message_page("Ready", text)
 
-    async def _spent(self, invitation_used: invitations.InvitationUsed) -> Response:
+    async def _used_link_page(self, invitation_used: invitations.InvitationUsed) -> Response:
         """Return the page for a link that cannot be used. If the service is already set up, the page links to the
         sign-in page."""
         title = "This link no longer works"
@@ -78,7 +78,7 @@ def _members(raw: bytes) -> Mapping[str, str]:
         return {}
 
 
-def _form(
+def _form_page(
     token: str, link: invitations.InvitationLink, error: str = "", status: int = 200, username: str = ""
 ) -> Response:
     password = html.field("password", "Password, 10 characters or more", "password", "new-password")

@@ -157,7 +157,7 @@ def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
     If the field may be empty, the value may be null."""
     schema: Schema = dict(field.schema())
     if view.fields[field.name] == "masked":
-        schema = {"type": "string", "description": _note_on_token(view, field, is_input=is_input)}
+        schema = {"type": "string", "description": _token_description(view, field, is_input=is_input)}
     if "type" in schema and (not field.required or (field.name in view.partly_visible and not is_input)):
         schema["type"] = [schema["type"], "null"]
         if "enum" in schema:
@@ -168,7 +168,7 @@ def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
     return schema
 
 
-def _note_on_token(view: ModelView, field: Field, *, is_input: bool) -> str:
+def _token_description(view: ModelView, field: Field, *, is_input: bool) -> str:
     # Agents write no text in clear into connected tables.
     may_be_clear = is_input and view.model.table is None
     return f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if may_be_clear else "")
@@ -189,25 +189,27 @@ def input_schema(view: ModelView, name: str) -> Schema:
     if special is not None:
         return _object(dict(special), _REQUIRED.get(f"{view.model.name}.{name}", []))
     make_schema = _INPUTS.get(name)
-    return make_schema(view) if make_schema is not None else _writing(view, name)
+    return make_schema(view) if make_schema is not None else _write_input(view, name)
 
 
 _INPUTS: Mapping[str, Callable[[ModelView], Schema]] = {
     "get": lambda _: _object({"id": _ID}, ["id"]),
     "history": lambda _: _object({"id": _ID}, ["id"]),
     "list": lambda view: _object(query_properties(view), []),
-    "search": lambda view: _object({**query_properties(view), **_searching(view)}, []),
+    "search": lambda view: _object({**query_properties(view), **_search_members(view)}, []),
     "related": lambda _: _object({"id": _ID, "limit": _RELATED_LIMIT}, ["id"]),
-    "export": lambda view: _object({**query_properties(view), **_exporting(view)}, []),
+    "export": lambda view: _object({**query_properties(view), **_export_members(view)}, []),
     "import": lambda _: _object(dict(IMPORT), ["csv"]),
-    "count_by": lambda view: _object({"field": _counted(view), "filter": query_properties(view)["filter"]}, ["field"]),
-    "series": lambda view: _series(view),
+    "count_by": lambda view: _object(
+        {"field": _groupable_field_schema(view), "filter": query_properties(view)["filter"]}, ["field"]
+    ),
+    "series": lambda view: _series_input(view),
     "delete": lambda _: _object({"id": _ID, "revision": _REVISION, "cascade": _CASCADE}, ["id"]),
 }
 
 
-def _counted(view: ModelView) -> Schema:
-    return _one_of(_grouped(view))
+def _groupable_field_schema(view: ModelView) -> Schema:
+    return _one_of(_groupable_fields(view))
 
 
 def _one_of(names: list[str]) -> Schema:
@@ -216,23 +218,23 @@ def _one_of(names: list[str]) -> Schema:
     return {"type": "string", "enum": names} if names else {"type": "string"}
 
 
-def _searching(view: ModelView) -> Schema:
+def _search_members(view: ModelView) -> Schema:
     """Return the members that only `search` has."""
     numbers = [field for field in clear_fields(view) if isinstance(view.model.fields.get(field), Number)]
     refs = [name for name in view.fields if isinstance(view.model.fields[name], Ref)]
     schema: Schema = {}
     if numbers:
         items = {"type": "string", "enum": numbers}
-        sums_text = "answer their sums over all matches"
-        schema["sums"] = {"type": "array", "maxItems": limits.MAX_SUMS, "items": items, "description": sums_text}
+        description = "answer their sums over all matches"
+        schema["sums"] = {"type": "array", "maxItems": limits.MAX_SUMS, "items": items, "description": description}
     if refs:
         items = {"type": "string", "enum": refs}
-        sums_text = "answer the names of the records they refer to"
-        schema["expand"] = {"type": "array", "maxItems": limits.MAX_REFS, "items": items, "description": sums_text}
+        description = "answer the names of the records they refer to"
+        schema["expand"] = {"type": "array", "maxItems": limits.MAX_REFS, "items": items, "description": description}
     return schema
 
 
-def _series(view: ModelView) -> Schema:
+def _series_input(view: ModelView) -> Schema:
     """Return the input of `series`."""
     clear = [field for field in view.fields if view.sees_in_clear(field)]
     fields = view.model.fields
@@ -245,14 +247,14 @@ def _series(view: ModelView) -> Schema:
             "step": {"type": "string", "enum": list(series.STEPS), "default": "month"},
             "from": day,
             "to": day,
-            "by": _one_of(_grouped(view)),
+            "by": _one_of(_groupable_fields(view)),
             "filter": query_properties(view)["filter"],
         },
         ["date", "from", "to"],
     )
 
 
-def _exporting(view: ModelView) -> Schema:
+def _export_members(view: ModelView) -> Schema:
     names = {"type": "string", "enum": ["id", "revision", *view.fields]}
     return {
         "content_type": {"type": "string", "enum": list(FORMATS), "default": FORMATS[0]},
@@ -267,21 +269,21 @@ def _exporting(view: ModelView) -> Schema:
     }
 
 
-def _grouped(view: ModelView) -> list[str]:
+def _groupable_fields(view: ModelView) -> list[str]:
     return [name for name in view.fields if view.sees_in_clear(name) and view.model.fields[name].is_countable]
 
 
-def _writing(view: ModelView, name: str) -> Schema:
+def _write_input(view: ModelView, name: str) -> Schema:
     workflow = view.model.workflow
     written_fields = [field for field in view.fields if field in view.writable]
     if name == "create":
-        return _creating(view, written_fields)
+        return _create_input(view, written_fields)
     if workflow is not None and name in workflow.moves:
         written_fields = [field for field in workflow.moves[name].accepted_fields if field in view.fields]
     return _object({"id": _ID, "revision": _REVISION, **_field_schemas(view, written_fields)}, ["id"])
 
 
-def _creating(view: ModelView, written_fields: list[str]) -> Schema:
+def _create_input(view: ModelView, written_fields: list[str]) -> Schema:
     """Return the schema of the input of `create`. It does not contain the state field, because that field starts at its
     first option."""
     state_field = None if view.model.workflow is None else view.model.workflow.field

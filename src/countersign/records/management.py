@@ -26,23 +26,23 @@ OLDEST = metrics.gauge("countersign_plans_oldest_seconds", "How long the oldest 
 _WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' AND expires_at > $1"
 
 
-def watched(service: app.RecordsService) -> ServiceChecks:
+def service_checks(service: app.RecordsService) -> ServiceChecks:
     """Return the health checks and the metrics of the service."""
     records = service.records
     SIGN_INS_FAILED.labels(NAME)  # reported as 0 before the first failure
     checks = (
-        Check(f"{NAME} database", partial(_writable, records)),
+        Check(f"{NAME} database", partial(_check_database, records)),
         Check(f"{NAME} migrations", partial(migrate.check_current, records.database, install.MIGRATIONS)),
-        Check(f"{NAME} master key", partial(_opened, records)),
+        Check(f"{NAME} master key", partial(_check_keys, records)),
         Check(f"{NAME} deliveries", partial(outbox.describe_pause, records.database)),
     )
     suspensions = service.suspensions
     if suspensions is not None:
-        checks = (*checks, Check(f"{NAME} connected tables", partial(_described, suspensions)))
-    return ServiceChecks(NAME, checks, partial(_measured, records, suspensions))
+        checks = (*checks, Check(f"{NAME} connected tables", partial(_suspensions_text, suspensions)))
+    return ServiceChecks(NAME, checks, partial(_measure, records, suspensions))
 
 
-async def _described(suspensions: Suspensions) -> str:
+async def _suspensions_text(suspensions: Suspensions) -> str:
     """Describe the suspended models. The other models are still served, so the check does not fail."""
     if not suspensions.reasons:
         return f"{suspensions.count} models, none suspended"
@@ -50,20 +50,20 @@ async def _described(suspensions: Suspensions) -> str:
     return f"{len(suspensions.reasons)} of {suspensions.count} models suspended: {reasons}"
 
 
-async def _writable(records: Records) -> str:
+async def _check_database(records: Records) -> str:
     async with records.database.transaction() as transaction:
         await versions.check_writable(transaction)
     return f"{records.database.dialect}: written and made durable"
 
 
-async def _opened(records: Records) -> str:
+async def _check_keys(records: Records) -> str:
     await reencryption.require_keys(records.database, encrypted_columns.COLUMNS, records.master)
     if await root_secret.secret(records.database, records.master) != records.secret:
         raise Unavailable("the database's secret has changed since the service was started")
     return f"key {records.master.current.id} encrypts, and every key that encrypted anything is present"
 
 
-async def _measured(records: Records, suspensions: Suspensions | None) -> Iterable[Sample]:
+async def _measure(records: Records, suspensions: Suspensions | None) -> Iterable[Sample]:
     now = clock.now()
     ((count, oldest_instant),) = await records.database.scan(_WAITING, now)
     samples = [

@@ -30,7 +30,7 @@ from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Body, Run, actor_of, replica_read_of
 from countersign.records.context import Records
 from countersign.records.dispatch import CommandOutcome, Dispatch, require_command
-from countersign.records.http import RecordsRequest, is_whole_list, route, whole_list
+from countersign.records.http import RecordsRequest, complete_list, is_complete_list, route
 from countersign.records.idempotency import META, REPLAYED_META
 
 NAME = "countersign-records"
@@ -95,7 +95,7 @@ class RecordTools:
         caller = context.caller
         # Approvals affect only agents.
         approvals = await self.dispatch.approvals() if caller.is_agent else None
-        key = (*self._sight(caller.view), None if approvals is None else (approvals.ids, approvals.lifted))
+        key = (*self._tool_key(caller.view), None if approvals is None else (approvals.ids, approvals.lifted))
         tool_list = self._lists.get(key)
         if tool_list is None:
             if len(self._lists) >= MAX_LISTS:
@@ -103,7 +103,7 @@ class RecordTools:
             tool_list = self._lists[key] = ToolList(_tools(caller.view, approvals, self.own))
         return tool_list
 
-    def _sight(self, view: View) -> _Sight:
+    def _tool_key(self, view: View) -> _Sight:
         """Return the parts of a view that the tools depend on. The result is cached for each view."""
         known_sight = self._sights.get(id(view))
         if known_sight is not None and known_sight[0] is view:
@@ -131,8 +131,8 @@ class RecordTools:
             if not command.is_tool(model, command_name):
                 raise NotFound("not found")
             body = decode.json_object(arguments)
-            if is_whole_list(command_name, body):
-                return await self._whole(context, model, body)
+            if is_complete_list(command_name, body):
+                return await self._complete_list(context, model, body)
             # A key that is sent as null counts as a key that is not a UUID.
             request_id, key = context.request_id, (meta[META] or "") if META in meta else None
             outcome = await self.dispatch.run(
@@ -144,12 +144,12 @@ class RecordTools:
         except Refused as refused:
             if refused.status >= 500:
                 raise JsonRpcError(INTERNAL_ERROR, refused.detail) from refused
-            return _marked(mcp.refused(refused.detail), is_replayed=REPLAYED[0] in refused.headers)
+            return _with_meta(mcp.refused(refused.detail), is_replayed=REPLAYED[0] in refused.headers)
         except Exception as error:  # the edge of a tool's call: logged once under the request's id
             telemetry.logger("records").error("tool failed", request_id=context.request_id, tool=name, exc_info=error)
             raise JsonRpcError(INTERNAL_ERROR, "the service failed; the fault was logged") from error
 
-    async def _whole(self, context: RecordsRequest, model: str, body: Body) -> Outcome:
+    async def _complete_list(self, context: RecordsRequest, model: str, body: Body) -> Outcome:
         """Return every visible record in one message. REST streams this list, but the size of a message is limited.
 
         Raises:
@@ -160,14 +160,14 @@ class RecordTools:
         actor = actor_of(context.caller, context.request_id)
         run = Run(engine, context.caller, engine.records.database, actor, replica_read=replica_read)
         envelope = bytearray()
-        async with aclosing(whole_list(run, model, body)) as pieces:
+        async with aclosing(complete_list(run, model, body)) as pieces:
             async for piece in pieces:
                 envelope += piece
                 if len(envelope) > limits.MAX_MCP_LIST_BYTES:
                     mebibytes = limits.MAX_MCP_LIST_BYTES >> 20
                     raise BadInput(f"{model}.list would answer more than {mebibytes} MiB: give a limit")
         age_s = None if replica_read is None else replica_read.age_s
-        return _marked(mcp.answered(b'{"status":"ok",' + envelope[1:]), is_replayed=False, age_s=age_s)
+        return _with_meta(mcp.answered(b'{"status":"ok",' + envelope[1:]), is_replayed=False, age_s=age_s)
 
 
 def _outcome(view: ModelView, command_outcome: CommandOutcome) -> Outcome:
@@ -176,12 +176,12 @@ def _outcome(view: ModelView, command_outcome: CommandOutcome) -> Outcome:
         encoded_result = encode(ProposalResult("approval_required", value.plan_id, value.expires_at))
     else:
         encoded_result = encode(CommandResult("ok", command_outcome.denied or view.denied, value))
-    return _marked(
+    return _with_meta(
         mcp.answered(encoded_result), is_replayed=command_outcome.is_replayed, age_s=command_outcome.age_s
     )
 
 
-def _marked(outcome: Outcome, *, is_replayed: bool, age_s: int | None = None) -> Outcome:
+def _with_meta(outcome: Outcome, *, is_replayed: bool, age_s: int | None = None) -> Outcome:
     meta: dict[str, object] = {REPLAYED_META: True} if is_replayed else {}
     if age_s is not None:
         meta[AGE_META] = age_s
@@ -221,7 +221,7 @@ def _tools(view: View, approvals: Approvals | None, builtin_commands: BuiltinCom
 
 def _tool(view: ModelView, name: str, builtin_commands: BuiltinCommands, approvals: Approvals | None) -> Tool:
     model = view.model
-    needs_approval = approvals is not None and approvals.ask_for(f"{model.name}.{name}")
+    needs_approval = approvals is not None and approvals.becomes_plan(f"{model.name}.{name}")
     proposed_fields = () if approvals is None else approvals.fields(view)
     description = describe(
         view, name, builtin_commands.get(model.name, {}), needs_approval=needs_approval, proposed_fields=proposed_fields

@@ -20,13 +20,13 @@ TEXT_SUFFIX = ".py"
 _OURS = Path(declare.__file__).parents[1]
 
 
-def names(setting: str) -> tuple[str, ...]:
+def module_names(setting: str) -> tuple[str, ...]:
     """Return the module names in the setting `modules`, which is a comma-separated list. A name that ends in .py is the
     path of a module text."""
     return tuple(name.strip() for name in setting.split(",") if name.strip())
 
 
-def installed() -> dict[str, str]:
+def installed_modules() -> dict[str, str]:
     """Map the name of each module that an installed package provides to the value of its entry point."""
     return {point.name: point.value for point in entry_points(group=GROUP)}
 
@@ -38,13 +38,13 @@ def found(selected_names: Sequence[str]) -> Registry:
         DeclarationError: a selected module is not installed, is not a `Module`, or has an invalid declaration, or a
             module text cannot be read. The error names the remedy.
     """
-    entry_points = _offered(tuple((folder, _changed(folder)) for folder in sys.path))
+    entry_points = _entry_points(tuple((folder, _modified_at(folder)) for folder in sys.path))
     other_modules = (_module(name, entry_points) for name in selected_names if name != base_models.MODULE.name)
     return _registry((base_models.MODULE, *other_modules))
 
 
 @lru_cache(maxsize=4)
-def _offered(_folders: tuple[tuple[str, int], ...]) -> EntryPoints:
+def _entry_points(_folders: tuple[tuple[str, int], ...]) -> EntryPoints:
     """Return the entry points of the modules in all folders of `sys.path`.
 
     This reads a file of every installed package, so the result is cached. The arguments are the cache key: each folder
@@ -53,7 +53,7 @@ def _offered(_folders: tuple[tuple[str, int], ...]) -> EntryPoints:
     return entry_points(group=GROUP)
 
 
-def _changed(folder: str) -> int:
+def _modified_at(folder: str) -> int:
     """Return the modification time of the folder in nanoseconds, or 0 if the folder does not exist.
 
     Installing or removing a package changes this time.
@@ -73,7 +73,7 @@ def _registry(selected_modules: tuple[Module, ...]) -> Registry:
 def _module(name: str, entry_points: EntryPoints) -> Module:
     if name.endswith(TEXT_SUFFIX):
         path = Path(name).absolute()
-        return _module_text(path, _changed(str(path)))
+        return _module_text(path, _modified_at(str(path)))
     points = [point for point in entry_points if point.name == name]
     if not points:
         known_names = ", ".join(sorted({point.name for point in entry_points})) or "none"
@@ -85,7 +85,7 @@ def _module(name: str, entry_points: EntryPoints) -> Module:
     try:
         loaded_object: object = points[0].load()
     except Exception as error:  # third-party code can raise anything; the text names the line in that code
-        text = f"{_place(error)}{type(error).__name__}: {error}"
+        text = f"{_failing_line(error)}{type(error).__name__}: {error}"
         raise DeclarationError(f"module {name!r} ({points[0].value}) cannot be imported: {text}") from error
     if not isinstance(loaded_object, Module) or loaded_object.name != name:
         raise DeclarationError(f"{points[0].value} must be a Module called {name!r}: correct its entry point")
@@ -103,11 +103,11 @@ def _module_text(path: Path, _changed: int) -> Module:
         raise DeclarationError(f"{path}: {error}") from error
 
 
-def _place(error: Exception) -> str:
+def _failing_line(error: Exception) -> str:
     """Return the file and line where the module's own code failed, or an empty text if none of its code ran."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_own_code(frame.filename)]
     return f"{frames[-1].filename}, line {frames[-1].lineno}: " if frames else ""
 
 
-def _is_ours(filename: str) -> bool:
+def _is_own_code(filename: str) -> bool:
     return filename.startswith("<") or Path(filename).is_relative_to(_OURS) or "importlib" in Path(filename).parts

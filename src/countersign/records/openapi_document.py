@@ -47,7 +47,7 @@ def openapi_document(
     paths: dict[str, Any] = {}
     for name, view in sorted(caller.view.models.items()):
         for command_name in sorted(view.commands):
-            needs_approval = approvals.ask_for(f"{name}.{command_name}")
+            needs_approval = approvals.becomes_plan(f"{name}.{command_name}")
             description = describe(
                 view,
                 command_name,

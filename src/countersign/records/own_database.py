@@ -11,7 +11,7 @@ OWN_FILE = "records.sqlite"
 _SQLITE = "sqlite:///"
 
 
-def require_apart(settings: Settings, registry: Registry) -> None:
+def require_separate(settings: Settings, registry: Registry) -> None:
     """Check that models with a table of an existing database have its address, and that our own tables are in the data
     folder or, if a table is writable, in a schema of the same PostgreSQL database. This opens no database.
 
@@ -56,14 +56,14 @@ def _is_same(path: Path, other_path: Path) -> bool:
         return False
 
 
-def require_apart_for_texts(settings: Settings) -> None:
-    """Run `require_apart` for the module texts among the modules, if a database URL is set. Modules of packages are
+def require_separate_for_texts(settings: Settings) -> None:
+    """Run `require_separate` for the module texts among the modules, if a database URL is set. Modules of packages are
     not imported, and a text that cannot be read is left to the commands that need it.
 
     Raises:
-        BadSetting: see `require_apart`.
+        BadSetting: see `require_separate`.
     """
-    texts = [name for name in modules.names(settings.modules) if name.endswith(modules.TEXT_SUFFIX)]
+    texts = [name for name in modules.module_names(settings.modules) if name.endswith(modules.TEXT_SUFFIX)]
     if not settings.database_url or not texts:
         return
     for name in texts:
@@ -71,4 +71,4 @@ def require_apart_for_texts(settings: Settings) -> None:
             registry = modules.found([name])
         except DeclarationError:
             continue
-        require_apart(settings, registry)
+        require_separate(settings, registry)

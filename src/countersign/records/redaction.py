@@ -50,12 +50,12 @@ async def render(run: Run, record_reader: RecordReader, values: list[list[Any]])
     index_by_name = {name: index for index, name in enumerate(record_reader.names)}
     if record_reader.view.model.name == "audit_entry":
         for start in range(0, len(values), ENTRIES_TOGETHER):
-            await _entries(run, values[start : start + ENTRIES_TOGETHER], index_by_name)
+            await _render_entries(run, values[start : start + ENTRIES_TOGETHER], index_by_name)
     elif record_reader.view.model.name == "plan":
         async for row in CooperativeIterator(values):
-            await _plan(run, row, index_by_name)
+            await _render_plan(run, row, index_by_name)
     elif record_reader.view.model.name == "agent_token":
-        await _tokens(run, values, index_by_name)
+        await _add_token_counts(run, values, index_by_name)
     elif record_reader.view.model.name == "comment":
         for start in range(0, len(values), ENTRIES_TOGETHER):
             await mentions.render(run, values[start : start + ENTRIES_TOGETHER], index_by_name)
@@ -63,7 +63,7 @@ async def render(run: Run, record_reader: RecordReader, values: list[list[Any]])
         raise LookupError(f"{record_reader.view.model.name} has structures without a renderer")
 
 
-async def _tokens(run: Run, values: Sequence[list[Any]], places: Mapping[str, int]) -> None:
+async def _add_token_counts(run: Run, values: Sequence[list[Any]], places: Mapping[str, int]) -> None:
     """Fill in the numbers of calls and proposals of agent tokens."""
     names = ("calls_24h", "refused_24h", "proposals_open")
     for start in range(0, len(values), ENTRIES_TOGETHER):
@@ -75,7 +75,7 @@ async def _tokens(run: Run, values: Sequence[list[Any]], places: Mapping[str, in
                     value[places[name]] = count
 
 
-async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, int]) -> None:
+async def _render_entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, int]) -> None:
     """Show audit entries with the changes of the fields that the viewer sees now, regardless of the fields that it saw
     at the time of the change."""
     changes_by_view: list[tuple[ModelView | None, _Changes]] = []
@@ -87,7 +87,7 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
         if "changes" in places and values[places["changes"]] is not None:
             changes = msgspec.json.decode(bytes(values[places["changes"]]))
         changes_by_view.append((view, changes))
-    shown = zip(entries, changes_by_view, await _changed(run, changes_by_view), strict=True)
+    shown = zip(entries, changes_by_view, await _visible_changes(run, changes_by_view), strict=True)
     for values, (view, changes), shown_changes in shown:
         if "changes" in places:
             values[places["changes"]] = shown_changes
@@ -103,40 +103,44 @@ def _visible_names(view: ModelView, fields: object) -> list[str]:
     return [name for name in names if name in view.fields]
 
 
-async def record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:
+async def past_record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:
     """Return a past version of a record. `copies` contains the copies of the fields that the viewer sees now."""
     record_copies = _Copies(run)
     await record_copies.find([(view, name, value) for name, value in copies.items()])
-    return {name: record_copies.shown(view, name, value) for name, value in copies.items()}
+    return {name: record_copies.displayed(view, name, value) for name, value in copies.items()}
 
 
-async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
+async def visible_changes(
+    run: Run, view: ModelView | None, changes: Mapping[str, list[object]]
+) -> dict[str, list[object]]:
     """Return the values before and after the change, for the fields that the viewer sees. The result is empty for an
     unknown model."""
-    return (await _changed(run, [(view, changes)]))[0]
+    return (await _visible_changes(run, [(view, changes)]))[0]
 
 
-async def _changed(run: Run, entries: Sequence[tuple[ModelView | None, _Changes]]) -> list[dict[str, list[object]]]:
-    changes_by_view = [(view, _within(view, changes)) for view, changes in entries]
+async def _visible_changes(
+    run: Run, entries: Sequence[tuple[ModelView | None, _Changes]]
+) -> list[dict[str, list[object]]]:
+    changes_by_view = [(view, _changes_in_view(view, changes)) for view, changes in entries]
     copies = _Copies(run)
     await copies.find(list(_values(changes_by_view)))
     return [{} if view is None else _visible_entries(run, copies, view, changes) for view, changes in changes_by_view]
 
 
 def _visible_entries(run: Run, copies: "_Copies", view: ModelView, changes: _Changes) -> dict[str, list[object]]:
-    shown_pairs = {name: [copies.shown(view, name, value) for value in pair] for name, pair in changes.items()}
+    shown_pairs = {name: [copies.displayed(view, name, value) for value in pair] for name, pair in changes.items()}
     if run.caller.is_agent and view.model.name == "plan" and "error" in shown_pairs:
         is_stale = "stale" in shown_pairs.get("state", ())
         shown_pairs["error"] = [_kind_of(value, is_stale=is_stale) for value in shown_pairs["error"]]
-    return {name: pair for name, pair in shown_pairs.items() if not _is_nothing(view, name, pair)}
+    return {name: pair for name, pair in shown_pairs.items() if not _is_empty_for_viewer(view, name, pair)}
 
 
-def _is_nothing(view: ModelView, name: str, pair: Sequence[object]) -> bool:
+def _is_empty_for_viewer(view: ModelView, name: str, pair: Sequence[object]) -> bool:
     """Return whether a ref is empty for the viewer both before and after the change. The viewer then sees no change."""
     return isinstance(view.model.fields[name], Ref) and not any(pair)
 
 
-def _within(view: ModelView | None, changes: _Changes) -> _Changes:
+def _changes_in_view(view: ModelView | None, changes: _Changes) -> _Changes:
     if view is None:
         return {}
     named_changes = ((view.model.present_name(name), pair) for name, pair in changes.items())
@@ -195,7 +199,7 @@ class _Copies:
             if isinstance(plain_text, str):
                 yield plain_text
 
-    def shown(self, view: ModelView, name: str, value: object) -> object:
+    def displayed(self, view: ModelView, name: str, value: object) -> object:
         """Return a value as the viewer sees the field: in clear, as a token, or erased. A ref to a hidden record is
         empty, as in the record itself. Ordinary text that looks like a token becomes a LITERAL token."""
         plain_text = self._plain(view, name, value)
@@ -251,14 +255,14 @@ class _Copies:
         return copy.aliases.get(domain.id, copy.value)
 
 
-async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
+async def _render_plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     """Show a plan. Input, diff and effects are limited to the parts that the viewer sees. The digest is hidden from
     agents, and details of an error from everybody except the person who decided."""
     plan_id = str(values[0])
     plan_steps = step_storage.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
     run.mentioned_models.update(step.model for step in plan_steps)
     texts = await step_storage.stored_texts(run, run.reader, plan_id)
-    copies = _Copies(run, texts, await _withheld(run, plan_steps))
+    copies = _Copies(run, texts, await _hidden_value_ids(run, plan_steps))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
     structure = chain(_seen_in_diff(run, diff), _seen_in_input(run, plan_steps))
     await copies.find([member async for member in CooperativeIterator(structure, step_storage.VALUES_PER_TURN)])
@@ -270,12 +274,12 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     if "effects" in places:
         values[places["effects"]] = await plan_visibility.describe_effects(run, values[places["effects"]])
     await _mask_names(run, values, places)
-    await _summarize(run, values, places, plan_steps, raw_effects)
-    _withhold(run, values, places)
-    await _mark_overtaken(run, values, places, plan_steps)
+    await _add_summary(run, values, places, plan_steps, raw_effects)
+    _hide_details(run, values, places)
+    await _mark_stale(run, values, places, plan_steps)
 
 
-async def _summarize(
+async def _add_summary(
     run: Run,
     values: list[Any],
     places: Mapping[str, int],
@@ -297,10 +301,10 @@ async def _summarize(
 async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     for name in ("approvals", "proposed_by"):
         if name in places and run.caller.view.is_masked:
-            values[places[name]] = await _spoken(run, msgspec.json.decode(bytes(values[places[name]])))
+            values[places[name]] = await _with_literal_tokens(run, msgspec.json.decode(bytes(values[places[name]])))
 
 
-async def _mark_overtaken(
+async def _mark_stale(
     run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[step_storage.Step]
 ) -> None:
     """Mark a pending plan as stale if its records have changed. Agents do not see the mark."""
@@ -310,14 +314,14 @@ async def _mark_overtaken(
         values[places["error"]] = "stale"
 
 
-def _withhold(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
+def _hide_details(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     if run.caller.is_agent:
-        _keep_from_agent(values, places)
+        _hide_from_agent(values, places)
     elif "decided_by" not in places or values[places["decided_by"]] != run.caller.user_id:
-        _keep_from_others(values, places)
+        _hide_from_others(values, places)
 
 
-async def _spoken(run: Run, structure: object) -> object:
+async def _with_literal_tokens(run: Run, structure: object) -> object:
     """Return the structure with LITERAL tokens instead of ordinary texts that look like tokens."""
     tokens = await mask_output.literals(run, list(_texts(structure)))
 
@@ -341,7 +345,7 @@ def _texts(structure: object) -> Iterator[str]:
             yield from _texts(member)
 
 
-async def _withheld(run: Run, plan_steps: Sequence[step_storage.Step]) -> frozenset[int]:
+async def _hidden_value_ids(run: Run, plan_steps: Sequence[step_storage.Step]) -> frozenset[int]:
     """Return the value ids of the texts that are hidden from the viewer, although the viewer reads the fields that
     contain them."""
     withheld_ids: set[int] = set()
@@ -356,15 +360,15 @@ async def _withheld(run: Run, plan_steps: Sequence[step_storage.Step]) -> frozen
     return frozenset(withheld_ids)
 
 
-def _keep_from_agent(values: list[Any], places: Mapping[str, int]) -> None:
+def _hide_from_agent(values: list[Any], places: Mapping[str, int]) -> None:
     """Hide the digest and the error's details from an agent, because they may depend on values that the agent may not
     see."""
     if "digest" in places:
         values[places["digest"]] = None
-    _keep_from_others(values, places)
+    _hide_from_others(values, places)
 
 
-def _keep_from_others(values: list[Any], places: Mapping[str, int]) -> None:
+def _hide_from_others(values: list[Any], places: Mapping[str, int]) -> None:
     """Hide the details of an error from other viewers, because they may name data that only the deciding person may
     see."""
     if "error" in places:
@@ -404,7 +408,7 @@ async def _input(run: Run, copies: _Copies, plan_steps: Sequence[step_storage.St
             members["cascade"] = True
         for name, value in step.given.items():
             if view is not None and name in view.fields:
-                members[name] = copies.shown(view, name, step_storage.stored_copy(value))
+                members[name] = copies.displayed(view, name, step_storage.stored_copy(value))
         visible_inputs.append({"command": step.id, "input": members})
     return visible_inputs[0]["input"] if len(visible_inputs) == 1 else {"steps": visible_inputs}
 
@@ -414,7 +418,7 @@ async def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) ->
     async for entry in CooperativeIterator(diff, step_storage.VALUES_PER_TURN):
         view = run.caller.view.models.get(entry["model"])
         if view is not None and entry["field"] in view.fields:
-            sides = {side: copies.shown(view, entry["field"], entry[side]) for side in ("before", "after")}
-            if not _is_nothing(view, entry["field"], list(sides.values())):
+            sides = {side: copies.displayed(view, entry["field"], entry[side]) for side in ("before", "after")}
+            if not _is_empty_for_viewer(view, entry["field"], list(sides.values())):
                 visible_diff.append({**entry, **sides})
     return visible_diff

@@ -26,7 +26,7 @@ from countersign.records.commands import export, record_writer, unmask_input
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Body, ReplicaRead, Run, actor_of, replica_read_of
 from countersign.records.dispatch import Dispatch, require_command
-from countersign.records.http import Envelope, RecordsRequest, begun, is_whole_list, whole_list
+from countersign.records.http import Envelope, RecordsRequest, complete_list, is_complete_list, started_pieces
 from countersign.records.idempotency import KeyedCall
 
 LINK = ("Link", '</mcp>; rel="mcp"')
@@ -78,7 +78,7 @@ class Handlers:
         token_request = agent_tokens.read_request(body)
 
         async def issue(run: Run) -> Token:
-            return await _issued(run, token_request)
+            return await _token_response(run, token_request)
 
         if key is None:
             return Response(200, encode(await issue(self._run(call))))
@@ -89,13 +89,13 @@ class Handlers:
     async def commands(self, call: RecordsRequest) -> Response:
         """Return the commands that the caller may use."""
         approvals = await self._approvals()
-        return _tagged(call, Commands(api_meta.command_list(call.caller, approvals, self.own)))
+        return _response_with_etag(call, Commands(api_meta.command_list(call.caller, approvals, self.own)))
 
     async def meta(self, call: RecordsRequest) -> Response:
         """Return the modules, models, readable fields and actions that are visible to the caller."""
-        document = api_meta.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
-        api_meta.name_currency(document, await self.dispatch.currency())
-        answer = _tagged(call, document)
+        document = api_meta.meta_document(call.caller, self.dispatch.engine.registry, await self._approvals())
+        api_meta.add_currency(document, await self.dispatch.currency())
+        answer = _response_with_etag(call, document)
         answer.headers = (*answer.headers, LINK)
         return answer
 
@@ -103,7 +103,7 @@ class Handlers:
         """Return the OpenAPI document of the commands that the caller may use."""
         records, approvals = self.dispatch.engine.records, await self._approvals()
         revisions = messages.revision_names(with_2026=records.settings.mcp_2026)
-        return _tagged(
+        return _response_with_etag(
             call, openapi_document.openapi_document(call.caller, records.root_url, approvals, self.own, revisions)
         )
 
@@ -112,18 +112,18 @@ class Handlers:
         model, name = call.path["model"], call.path["command"]
         view = require_command(call.caller, model, name)
         body = decode.json_object(call.body)
-        if is_whole_list(name, body):
+        if is_complete_list(name, body):
             run = replace(self._run(call), replica_read=replica_read_of(view, name))
-            pieces = await begun(whole_list(run, model, body))
-            return Response(200, pieces, headers=_age(run.replica_read))
-        if name == "export" and (wanted_format := _wanted(call.headers.get("accept"))):
+            pieces = await started_pieces(complete_list(run, model, body))
+            return Response(200, pieces, headers=_age_header(run.replica_read))
+        if name == "export" and (wanted_format := _export_format(call.headers.get("accept"))):
             return await self._exported(call, model, {**body, "content_type": wanted_format})
         key = call.headers.get(idempotency.HEADER)
         outcome = await self.dispatch.run(
             call.caller, view, name, body, call.request_id, key=key, stop_event=call.stopping
         )
         marks = (idempotency.REPLAYED,) if outcome.is_replayed else ()
-        marks += _age(ReplicaRead(outcome.age_s))
+        marks += _age_header(ReplicaRead(outcome.age_s))
         if isinstance(outcome.value, Proposal):
             return Response(202, encode(outcome.value), headers=marks)
         return Response(200, encode(Envelope(outcome.denied or view.denied, outcome.value)), headers=marks)
@@ -154,11 +154,11 @@ class Handlers:
                 async for text, _ in texts:
                     yield text.encode()
 
-        begun_pieces = await begun(pieces())
-        return Response(200, begun_pieces, export_request.content_type, _age(run.replica_read))
+        begun_pieces = await started_pieces(pieces())
+        return Response(200, begun_pieces, export_request.content_type, _age_header(run.replica_read))
 
 
-def _age(replica_read: ReplicaRead | None) -> tuple[tuple[str, str], ...]:
+def _age_header(replica_read: ReplicaRead | None) -> tuple[tuple[str, str], ...]:
     """Return the header with the seconds that a response from a replica may be behind, at most."""
     return () if replica_read is None or replica_read.age_s is None else (("Age", str(replica_read.age_s)),)
 
@@ -169,12 +169,12 @@ def _approval(run: Run, call: RecordsRequest) -> decisions.Approval:
     if not isinstance(digest, str | None) or not isinstance(note, str | None):
         raise BadInput("digest and note are strings")
     if note is not None:
-        note = _plain_note(note)
+        note = _checked_note(note)
         unmask_input.refuse_tokens(run, note, "note")
     return decisions.Approval(digest, note)
 
 
-async def _issued(run: Run, token_request: agent_tokens.TokenRequest) -> Token:
+async def _token_response(run: Run, token_request: agent_tokens.TokenRequest) -> Token:
     model = run.engine.registry.models["agent_token"]
     async with run.writing() as write_run:
         issued_token = await agent_tokens.issue_token(
@@ -185,12 +185,12 @@ async def _issued(run: Run, token_request: agent_tokens.TokenRequest) -> Token:
     return Token(issued_token.token)
 
 
-def _wanted(accept: str | None) -> str | None:
+def _export_format(accept: str | None) -> str | None:
     names = [media_type.split(";")[0].strip() for media_type in (accept or "").split(",")]
     return next((format_ for format_ in export.FORMATS if format_ in names), None)
 
 
-def _plain_note(note: str) -> str:
+def _checked_note(note: str) -> str:
     try:
         return plain(note)
     except BadValue as error:
@@ -203,7 +203,7 @@ def _body(call: RecordsRequest, *known_names: str) -> Mapping[str, object]:
     return body
 
 
-def _tagged(call: RecordsRequest, value: object) -> Response:
+def _response_with_etag(call: RecordsRequest, value: object) -> Response:
     """Return a response with an entity tag. A caller can use the tag to check cheaply whether the content has
     changed."""
     body = encode(value)

@@ -41,14 +41,14 @@ async def secret(database: Database, master: MasterKey) -> bytes:
             if await transaction.run(_STORE, NAME, encrypt(master, new_secret, PURPOSE)):
                 # Start the audit together with the secret, because the heads of its empty chains must be signed only
                 # once.
-                await Chain(database.dialect, new_secret).begin(transaction)
+                await Chain(database.dialect, new_secret).create_lanes(transaction)
             row = await transaction.fetch_one(_STORED, NAME)
     if row is None:
         raise LookupError("the secret was removed while it was read")
     return decrypt(master, bytes(row[0]), PURPOSE)
 
 
-async def require(database: Database, master: MasterKey) -> None:
+async def require_readable(database: Database, master: MasterKey) -> None:
     """Require that the master key decrypts the secret, if the secret exists. This function never creates a secret.
 
     Raises:

@@ -111,7 +111,7 @@ class SuspensionEmails:
         models = self._suspensions.models
         if models != self._noted:
             async with self._database.transaction() as transaction:
-                await _note(transaction, models)
+                await _note_models(transaction, models)
             self._noted = models
         if await outbox.paused_since(self._database) is not None:
             return
@@ -137,7 +137,7 @@ def _names(text: LetterText, models: list[str]) -> str:
     return text.more.format(names=names, count=unnamed_count) if unnamed_count > 0 else names
 
 
-async def _note(transaction: Transaction, models: Collection[str]) -> None:
+async def _note_models(transaction: Transaction, models: Collection[str]) -> None:
     """Note the suspended models, and queue e-mails if a model is new."""
     now = clock.now()
     for (model,) in await transaction.fetch(_NOTED):

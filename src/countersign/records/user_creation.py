@@ -16,22 +16,22 @@ _ROLE = "SELECT id FROM role WHERE title = $1"
 _TITLES = "SELECT title FROM role ORDER BY title"
 
 
-def require(registry: Registry, username: str, name: str | None, email: str | None, roles: Sequence[str]) -> None:
-    """Check the input of `add` as far as possible without a database.
+def check_input(registry: Registry, username: str, name: str | None, email: str | None, roles: Sequence[str]) -> None:
+    """Check the input of `add_user` as far as possible without a database.
 
     Raises:
         BadInput: a value is invalid, or a role is unknown.
     """
     _field_inputs(registry, username, name, email)
-    if not people.is_plain(username):
+    if not people.is_unambiguous(username):
         raise BadInput(f"user.username {people.RULE}")
     known_roles = sorted({ADMINISTRATOR, *registry.roles})
     for role in roles:
         if role not in known_roles:
-            raise _no_role(role, known_roles)
+            raise _unknown_role_error(role, known_roles)
 
 
-async def add(
+async def add_user(
     run: Run, username: str, name: str | None, email: str | None, roles: Sequence[str], password_hash: str | None
 ) -> str:
     """Create a person and return the id. `password_hash` is the hash of a password.
@@ -46,7 +46,7 @@ async def add(
     for role in roles:
         row = await run.transaction.fetch_one(_ROLE, role)
         if row is None:
-            raise _no_role(role, [str(title) for (title,) in await run.transaction.fetch(_TITLES)])
+            raise _unknown_role_error(role, [str(title) for (title,) in await run.transaction.fetch(_TITLES)])
         member = {"user": FieldInput(user_id), "role": FieldInput(row[0])}
         await record_writer.insert(run, models["user_role"], member, "user_role.create")
     if password_hash is not None:
@@ -60,7 +60,7 @@ def _field_inputs(registry: Registry, username: str, name: str | None, email: st
     return {item: FieldInput(_read_field(fields[item], value)) for item, value in values.items()}
 
 
-def _no_role(role: str, known_roles: Sequence[str]) -> BadInput:
+def _unknown_role_error(role: str, known_roles: Sequence[str]) -> BadInput:
     return BadInput(f"there is no role {role}, only {', '.join(known_roles)}")
 
 

@@ -120,7 +120,7 @@ async def serve_tools(port: int) -> None:
 async def serve_records(port: int, data: str, token: str) -> None:
     """Serve the real service; every request gets the token."""
     server_settings = replace(settings(data), mcp_2026=True)
-    async with app.opened(server_settings, f"http://127.0.0.1:{port}", is_loopback=True) as service:
+    async with app.open_records(server_settings, f"http://127.0.0.1:{port}", is_loopback=True) as service:
         records = app.create(service)
 
         async def with_token(scope: Scope, receive: Receive, send: Send) -> None:

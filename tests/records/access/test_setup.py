@@ -17,14 +17,14 @@ GIVEN = {"username": "ada", "password": "a long password"}
 @pytest.fixture
 async def empty(database_url: str, tmp_path: Path) -> AsyncIterator[Office]:
     """A service without accounts."""
-    async with app.opened(settings(str(tmp_path / "data"), database_url), ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(settings(str(tmp_path / "data"), database_url), ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield Office(client, {}, service)
 
 
 async def _link(office: Office) -> str:
-    link = await invitations.first_link(office.service.records)
+    link = await invitations.new_first_link(office.service.records)
     assert link is not None
     return link
 
@@ -44,7 +44,7 @@ async def test_the_link_makes_the_first_administrator_once(empty: Office) -> Non
     assert (await empty.value("ada", "user.create", username="bea"))["username"] == "bea"
     assert (await empty.http.post("/setup", data={**form, "username": "eve"})).status_code == 404
     assert (await empty.http.get(link)).status_code == 404
-    assert await invitations.first_link(empty.service.records) is None
+    assert await invitations.new_first_link(empty.service.records) is None
     assert [audit_entry["command"] for audit_entry in await empty.all("audit_entry", "ada")].count("user.create") == 2
 
 

@@ -108,7 +108,7 @@ async def test_failures_of_a_time_that_never_came_are_forgotten(office: Office) 
         await _sign_in(office.http, "alice", "wrong")
 
     with clock.fixed(clock.later(clock.now(), seconds=-7200)):
-        await app.tend(office.service)
+        await app.run_periodic_tasks(office.service)
     assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 200
 
 
@@ -117,7 +117,7 @@ async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(
 ) -> None:
     for username in ("alice", "ALICE", "Alice"):
         await _sign_in(office.http, username, "wrong")
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
         transport = httpx.ASGITransport(app.create(second_node))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             assert (await _sign_in(http, "alice", "wrong")).status_code == 401
@@ -167,7 +167,7 @@ async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every
 ) -> None:
     agent = await office.agent("bob")
     bob = (await office.first_record("user", username="bob"))["id"]
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
         transport = httpx.ASGITransport(app.create(second_node))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             second_office = Office(http, office.tokens, second_node)

@@ -50,7 +50,7 @@ def _end_when_committed() -> None:
 
 
 async def _run(killed_request: dict[str, Any]) -> None:
-    async with app.opened(
+    async with app.open_records(
         settings(killed_request["data"], killed_request["url"]), ROOT_URL, is_loopback=True
     ) as service:
         transport = httpx.ASGITransport(app.create(service))

@@ -190,7 +190,7 @@ async def test_emails_use_the_persons_language_and_only_go_to_subscribers(office
 
 async def test_two_nodes_send_one_email(office: Office, office_settings: OfficeSettings) -> None:
     await proposals(office, 1)
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as second_node:
         nodes = [office.service, second_node, office.service, second_node]
         with clock.fixed(clock.later(clock.now(), seconds=SOON_S)):
             await asyncio.gather(*(emails.send_due(node.engine, node.callers, node.records.mail) for node in nodes))

@@ -37,7 +37,7 @@ class KilledRequest(NamedTuple):
 
 @asynccontextmanager
 async def _opened(office_settings: OfficeSettings) -> AsyncGenerator[Office]:
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield Office(client, office_settings.tokens, service)

@@ -74,7 +74,7 @@ async def test_expired_when_its_time_has_come(office: Office, agent: str) -> Non
             await office.http.post("/api/auth/login", json={"username": "alice", "password": "countersign-demo"})
         ).json()["token"]
         answer = await office.approve("later", plan_id)
-        await app.tend(office.service)
+        await app.run_periodic_tasks(office.service)
 
     assert answer.json()["state"] == "expired"
     assert await _state(office, plan_id) == "expired"
@@ -85,7 +85,7 @@ async def test_tending_ends_plans_whose_time_has_come(office: Office, agent: str
     plan_id, _ = await _plan(office, agent)
 
     with clock.fixed(clock.later(clock.now(), seconds=8 * 86400)):
-        await app.tend(office.service)
+        await app.run_periodic_tasks(office.service)
 
     assert await _state(office, plan_id) == "expired"
     expiry_entry = await office.first_record("audit_entry", command="plan.expired")

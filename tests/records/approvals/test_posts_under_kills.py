@@ -100,7 +100,7 @@ async def test_numbers_have_neither_gap_nor_double_when_the_server_is_killed(
 
 
 async def _assert_numbers_without_gaps(office_settings: OfficeSettings, acknowledged: dict[str, str]) -> None:
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             numbers_by_invoice = {

@@ -87,7 +87,7 @@ async def test_every_end_of_a_plan_is_reported(office: Office, agent: str) -> No
     await office.value("alice", "plan.reject", id=plans[1], reason="no")
     await office.value(agent, "plan.withdraw", id=plans[2])
     with clock.fixed(clock.later(clock.now(), seconds=8 * 86400)):
-        await app.tend(office.service)
+        await app.run_periodic_tasks(office.service)
 
     answer = await office.value("alice", "plan.watch", since=since)
     assert [plan["id"] for plan in answer["plans"]] == plans

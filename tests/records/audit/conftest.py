@@ -34,7 +34,7 @@ async def open_audit_database(url: str, *, pool: int = 10) -> AsyncGenerator[Dat
     try:
         async with database.transaction() as transaction:
             await transaction.run(in_dialect(TABLES, database.dialect))
-            await Chain(database.dialect, SECRET).begin(transaction)
+            await Chain(database.dialect, SECRET).create_lanes(transaction)
         yield database
     finally:
         await database.close()

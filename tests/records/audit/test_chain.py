@@ -213,7 +213,7 @@ async def test_ten_transactions_at_once_take_ten_lanes(postgres_url: str):
 async def test_lanes_begin_once(database: Database, chain: Chain):
     with pytest.raises(ConstraintViolation):
         async with database.transaction() as transaction:
-            await chain.begin(transaction)
+            await chain.create_lanes(transaction)
 
 
 async def test_without_lanes_nothing_can_be_written(database: Database, chain: Chain):
@@ -247,11 +247,11 @@ def test_a_head_is_sound_only_with_its_own_mac():
     head = Head(3, 7, b"h" * 32)
     head_mac = signer.mac(head)
 
-    assert signer.checked(3, 7, b"h" * 32, head_mac).is_sound
-    assert not signer.checked(4, 7, b"h" * 32, head_mac).is_sound
-    assert not signer.checked(3, 6, b"h" * 32, head_mac).is_sound
-    assert not signer.checked(3, 7, b"i" * 32, head_mac).is_sound
-    assert not signer.checked(3, 7, b"h" * 33, head_mac).is_sound
-    assert not signer.checked(3, 7, b"h" * 32, b"").is_sound
-    assert not HeadSigner(b"t" * 32).checked(3, 7, b"h" * 32, head_mac).is_sound
-    assert signer.mac(signer.checked(3, 7, b"h" * 32, b"")) == b""
+    assert signer.verified_head(3, 7, b"h" * 32, head_mac).is_sound
+    assert not signer.verified_head(4, 7, b"h" * 32, head_mac).is_sound
+    assert not signer.verified_head(3, 6, b"h" * 32, head_mac).is_sound
+    assert not signer.verified_head(3, 7, b"i" * 32, head_mac).is_sound
+    assert not signer.verified_head(3, 7, b"h" * 33, head_mac).is_sound
+    assert not signer.verified_head(3, 7, b"h" * 32, b"").is_sound
+    assert not HeadSigner(b"t" * 32).verified_head(3, 7, b"h" * 32, head_mac).is_sound
+    assert signer.mac(signer.verified_head(3, 7, b"h" * 32, b"")) == b""

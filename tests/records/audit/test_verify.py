@@ -7,7 +7,7 @@ import pytest
 
 from countersign.kernel.database.port import Database
 from countersign.records.audit.chain import COLUMNS, NO_HASH, TEXTS, Chain, HeadSigner, entry_hash
-from countersign.records.audit.verify import MAX_FAULTS, ChainDefect, verify
+from countersign.records.audit.verify import MAX_DEFECTS, ChainDefect, verify
 from tests.records.audit.conftest import SECRET, append_entries, change, counts, entry, faults, lanes
 
 NUMBERS = [name for name in COLUMNS if name not in ("id", *TEXTS)]
@@ -243,7 +243,7 @@ async def rewrite(database: Database, lane: int, number: int, statement: str) ->
         last_hash, count = entry_hash(last_hash, row), count + 1
         await change(database, "UPDATE audit_entry SET hash = $2 WHERE id = $1", row[0], last_hash)
     head_mac = HeadSigner(b"m" * 32).mac(
-        HeadSigner(b"m" * 32).checked(lane, count, last_hash, b"")._replace(is_sound=True)
+        HeadSigner(b"m" * 32).verified_head(lane, count, last_hash, b"")._replace(is_sound=True)
     )
     await change(database, "UPDATE audit_lane SET hash = $2, mac = $3 WHERE lane = $1", lane, last_hash, head_mac)
 
@@ -251,13 +251,13 @@ async def rewrite(database: Database, lane: int, number: int, statement: str) ->
 async def test_unknown_lanes_are_reported_and_a_limited_number_of_them_is_named(database: Database, chain: Chain):
     await append_entries(database, chain, 3)
     async with database.transaction() as transaction:
-        for lane in range(MAX_FAULTS + 5):
+        for lane in range(MAX_DEFECTS + 5):
             await transaction.run(
                 "INSERT INTO audit_lane (lane, count, hash, mac) VALUES ($1, 0, $2, $2)", 1_000 + lane, NO_HASH
             )
 
     defects = await faults(database)
-    assert len(defects) == MAX_FAULTS
+    assert len(defects) == MAX_DEFECTS
     assert defects[0] == ChainDefect(1_000, 0, None, "head")
 
 

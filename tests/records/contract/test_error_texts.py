@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from countersign.declare import where
-from countersign.records.commands.queries import clause, clauses
+from countersign.records.commands.filters import clause, clauses
 from tests.contract.error_texts import complaint
 from tests.records.office import Office
 

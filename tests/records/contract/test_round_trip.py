@@ -72,7 +72,7 @@ def both_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[li
 @asynccontextmanager
 async def open_installation(settings: Settings) -> AsyncGenerator[ProcessInstallation]:
     """Open an installation without records other than its administrator."""
-    async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(settings, ROOT_URL, is_loopback=True) as service:
         in_process = InProcessService(service)
         yield ProcessInstallation(in_process, await in_process.member())
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from countersign.kernel import json_reader
-from countersign.records.commands import queries, select
+from countersign.records.commands import filters, select
 from tests.records.leaks.channel import (
     OPERATORS,
     assert_same_response,
@@ -54,13 +54,13 @@ async def l04(office: Office) -> None:
 
 
 def _searching_more(patch: pytest.MonkeyPatch) -> None:
-    original_contains = queries._contains
+    original_contains = filters._contains
 
     def contained(scope: Any, field: Any, needle: str) -> str:
         condition = original_contains(scope, field, needle)
         return f"({condition} OR coalesce({scope.alias}.\"contact_email\", '') = {scope.parameters.put(needle)})"
 
-    replace_defence(patch, queries, "_contains", contained)
+    replace_defence(patch, filters, "_contains", contained)
 
 
 @channel(5, _searching_more)
@@ -72,9 +72,9 @@ async def l05(office: Office) -> None:
 
 
 def _following_paths(patch: pytest.MonkeyPatch) -> None:
-    original_field = queries.clear_field
+    original_field = filters.clear_field
     replace_defence(
-        patch, queries, "clear_field", lambda view, name: original_field(view, "title" if "." in name else name)
+        patch, filters, "clear_field", lambda view, name: original_field(view, "title" if "." in name else name)
     )
 
 
@@ -105,12 +105,12 @@ async def l08(office: Office) -> None:
 
 
 def _taking_unknown_keys(patch: pytest.MonkeyPatch) -> None:
-    replace_defence(patch, queries, "_members", lambda value, value_place, known_members: value)
-    original_read = queries.read
+    replace_defence(patch, filters, "_members", lambda value, value_place, known_members: value)
+    original_read = filters.read
     names = ("filter", "order", "limit", "offset")
     replace_defence(
         patch,
-        queries,
+        filters,
         "read",
         lambda body, command: original_read({n: v for n, v in body.items() if n in names}, command),
     )
@@ -155,7 +155,7 @@ async def l41(office: Office) -> None:
 
 
 def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
-    replace_defence(patch, queries, "array_of", lambda name, value: list(value))
+    replace_defence(patch, filters, "array_of", lambda name, value: list(value))
 
 
 @channel(46, _taking_empty_lists)

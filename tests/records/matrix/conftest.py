@@ -32,7 +32,7 @@ def office_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(office_settings: OfficeSettings) -> AsyncIterator[MatrixScene]:
     """The company, with a client of its real application."""
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield await build_scene(Office(client, office_settings.tokens, service))

@@ -19,7 +19,7 @@ from tests.records.office import ROOT_URL, Office, settings
 async def _opened(furnished: SeededOffice, data: Path, *, mcp_2026: bool) -> AsyncIterator[McpDesk]:
     shutil.copytree(furnished.place, data)
     mcp_settings = replace(settings(str(data)), mcp_2026=mcp_2026)
-    async with app.opened(mcp_settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(mcp_settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield McpDesk(Office(client, dict(furnished.tokens), service))

@@ -49,7 +49,7 @@ async def upgrade(database: Database, *models: type[Model], destroy: bool = Fals
 
 async def plan_steps(database: Database, *models: type[Model]) -> install.UpgradePlan:
     """Return the steps of an upgrade to these models."""
-    return await install.plan(database, registry(*models))
+    return await install.plan_upgrade(database, registry(*models))
 
 
 async def put(database: Database, table: str, /, **values: Value) -> str:

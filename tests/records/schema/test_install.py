@@ -27,7 +27,7 @@ async def test_the_shipped_modules_are_installed_from_empty_and_then_nothing_is_
 
     assert steps
     assert second_steps == []
-    assert (await install.plan(database, shipped)).steps == ()
+    assert (await install.plan_upgrade(database, shipped)).steps == ()
     assert await shape(database) == first_shape
     assert set((await install.bits(database))["lead"]) == set(shipped.models["lead"].fields)
 

@@ -49,7 +49,7 @@ async def test_a_database_after_renames_has_the_schema_of_a_new_database(databas
 
 @asynccontextmanager
 async def _opened(office_settings: OfficeSettings) -> AsyncGenerator[Office]:
-    async with app.opened(office_settings.settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(office_settings.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield Office(client, office_settings.tokens, service)

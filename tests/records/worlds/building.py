@@ -165,7 +165,7 @@ async def open_world(settings: Settings, variant: Variant, built: ClosedWorld) -
 async def _served(settings: Settings, variant: Variant) -> AsyncGenerator[OpenWorld]:
     if variant == "b":
         settings = replace(settings, modules=f"{settings.modules},archive")
-    async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
+    async with app.open_records(settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             yield OpenWorld(service, http, variant)
@@ -316,7 +316,7 @@ class _WorldBuilder:
         with ids.seeded("people"):
             for name, roles in ROLES.items():
                 display_name = f"{name} {'Beta' if self._is_b and name != self._audience else 'Alpha'}"
-                self._people[name] = await user_creation.add(
+                self._people[name] = await user_creation.add_user(
                     self._run, name, display_name, f"{name}@example.com", roles, password_hash
                 )
         for name in DIRECT_AGENT_COMMANDS:

@@ -13,8 +13,8 @@ from countersign.records.approvals import plan_visibility, policy
 from countersign.records.commands import (
     crud,
     dependents,
+    filters,
     preconditions,
-    queries,
     revisions,
     select,
     unmask_input,
@@ -54,12 +54,12 @@ masked_fields_are_filtered = leaking_out.masked_fields_are_filtered
 
 def hidden_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
     """Filters and orders accept every field."""
-    real = queries.clear_field
+    real = filters.clear_field
 
     def clear_field(view: ModelView, name: str) -> Field:
         return view.model.fields.get(name) or real(view, name)
 
-    patch.setattr(queries, "clear_field", clear_field)
+    patch.setattr(filters, "clear_field", clear_field)
 
 
 def totals_count_everything(patch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def refs_tell_what_exists(patch: pytest.MonkeyPatch) -> None:
 
 def refs_show_hidden_records(patch: pytest.MonkeyPatch) -> None:
     """A ref to a hidden record is shown."""
-    patch.setattr(queries.Scope, "value_of", lambda self, field: f'{self.alias}."{field.name}"')
+    patch.setattr(filters.Scope, "value_of", lambda self, field: f'{self.alias}."{field.name}"')
 
 
 def reading_by_id_ignores_rows(patch: pytest.MonkeyPatch) -> None:
@@ -135,12 +135,12 @@ def guards_look_at_hidden_fields(patch: pytest.MonkeyPatch) -> None:
 
 def history_shows_that_something_happened(patch: pytest.MonkeyPatch) -> None:
     """Hidden changes are shown as empty entries of the history."""
-    real = redaction.changed
+    real = redaction.visible_changes
 
     async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
         return await real(run, view, changes) or {"hidden": [None, None]}
 
-    patch.setattr(redaction, "changed", changed)
+    patch.setattr(redaction, "visible_changes", changed)
 
 
 def revisions_count_hidden_changes(patch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def plans_show_hidden_values(patch: pytest.MonkeyPatch) -> None:
 
 def plans_show_their_digest(patch: pytest.MonkeyPatch) -> None:
     """The digest of a plan also depends on hidden values."""
-    patch.setattr(redaction, "_keep_from_agent", lambda values, places: None)
+    patch.setattr(redaction, "_hide_from_agent", lambda values, places: None)
 
 
 def order_follows_hidden_edits(patch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from countersign.kernel.http.response import Response
 from countersign.records import api_meta, app, rest_handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import proposals
-from countersign.records.commands import export, queries, record_writer, select, unmask_input
+from countersign.records.commands import export, filters, record_writer, select, unmask_input
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Run
 from countersign.records.masking.placeholder_tokens import DomainMasks
@@ -19,12 +19,12 @@ from countersign.records.masking.placeholder_tokens import DomainMasks
 
 def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
     """Filters and orders accept every visible field, including masked fields."""
-    real = queries.clear_field
+    real = filters.clear_field
 
     def clear_field(view: ModelView, name: str) -> Field:
         return view.model.fields[name] if name in view.fields else real(view, name)
 
-    patch.setattr(queries, "clear_field", clear_field)
+    patch.setattr(filters, "clear_field", clear_field)
 
 
 def masked_fields_are_ordered(patch: pytest.MonkeyPatch) -> None:
@@ -109,19 +109,19 @@ def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:
         """Return the OpenAPI document of every model."""
         models = self.dispatch.engine.registry.models
         paths = {f"/api/{name}/list": sorted(models[name].fields) for name in models}
-        return rest_handlers._tagged(call, {"paths": paths})
+        return rest_handlers._response_with_etag(call, {"paths": paths})
 
     patch.setattr(rest_handlers.Handlers, "openapi", openapi)
 
 
 def meta_names_every_module(patch: pytest.MonkeyPatch) -> None:
     """The description of the service lists modules of which the caller sees nothing."""
-    real = api_meta.meta
+    real = api_meta.meta_document
 
     def described(caller: Any, registry: Any, approvals: Any) -> dict[str, Any]:
         return {**real(caller, registry, approvals), "modules": [module.name for module in registry.modules]}
 
-    patch.setattr(api_meta, "meta", described)
+    patch.setattr(api_meta, "meta_document", described)
 
 
 def plans_of_others_are_listed(patch: pytest.MonkeyPatch) -> None:

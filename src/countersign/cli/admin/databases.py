@@ -345,9 +345,9 @@ async def _require_upgraded(move: Migration) -> install.Snapshot:
     async with open_records.TABLES.open_existing(settings) as database:
         if database is not None:
             pending_upgrades += await migrations.pending(database, install.MIGRATIONS)
-            registry = modules.found(modules.names(settings.modules))
+            registry = modules.found(modules.module_names(settings.modules))
             if not pending_upgrades:
-                pending_upgrades += [step.sentence for step in (await install.plan(database, registry)).steps]
+                pending_upgrades += [step.sentence for step in (await install.plan_upgrade(database, registry)).steps]
                 installed_snapshot = await install.installed(database)
     if pending_upgrades:
         remedy = "Run `countersign db upgrade`, or start `countersign serve` once with this version and stop it again."
@@ -372,11 +372,11 @@ async def _migration_tables(move: Migration) -> MigrationTables:
     async with open_records.TABLES.open_existing(move.settings) as database:
         if database is not None:
             secret = await root_secret.secret(database, masterkey.master_key(move.settings))
-            registry = modules.found(modules.names(move.settings.modules))
-            target_tables = tables.target(registry, installed_snapshot)
+            registry = modules.found(modules.module_names(move.settings.modules))
+            target_tables = tables.target_snapshot(registry, installed_snapshot)
             tables_by_service[app.SCHEMA] = ServiceTables(
-                partial(tables.make, snapshot=target_tables),
-                partial(tables.settle, snapshot=target_tables, secret=secret),
+                partial(tables.create_tables, snapshot=target_tables),
+                partial(tables.complete_installation, snapshot=target_tables, secret=secret),
             )
     return MigrationTables(tables_by_service, installed_snapshot)
 

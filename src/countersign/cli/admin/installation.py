@@ -201,7 +201,9 @@ async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationPl
                 lifespan.installation_id_locations(settings, store_database, lifespan.open_blob_store(settings)),
                 sibling=await _database_id(records_database),
             ),
-            replace(app.places_of(settings, records_database), sibling=await _database_id(store_database)),
+            replace(
+                app.installation_id_locations(settings, records_database), sibling=await _database_id(store_database)
+            ),
         ]
 
 

@@ -79,7 +79,7 @@ def _other_modules(path: Path) -> tuple[Module, ...]:
     Raises:
         Failure: a setting cannot be used.
     """
-    module_names = modules.names(configuration.load_unchecked().modules)
+    module_names = modules.module_names(configuration.load_unchecked().modules)
     others = [module_name for module_name in module_names if Path(module_name).absolute() != path.absolute()]
     try:
         return modules.found(others).modules if others else ()

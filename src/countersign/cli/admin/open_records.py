@@ -32,7 +32,12 @@ async def _pending_setup(database: Database) -> list[str]:
 
 
 TABLES = Tables(
-    app.SCHEMA, install.MIGRATIONS, install.tables, encrypted_columns.COLUMNS, root_secret.require, _pending_setup
+    app.SCHEMA,
+    install.MIGRATIONS,
+    install.tables,
+    encrypted_columns.COLUMNS,
+    root_secret.require_readable,
+    _pending_setup,
 )
 
 
@@ -64,7 +69,7 @@ def run(
             validate_new(_registry(settings))
         elif validate_new is not None:
             await TABLES.wait_until_created(settings)
-        async with app.opened(settings, root_url(settings), is_loopback=True, upgrades=not is_there) as service:
+        async with app.open_records(settings, root_url(settings), is_loopback=True, upgrades=not is_there) as service:
             return await work(service)
 
     return run_coroutine(open_and_work(), failure)
@@ -121,7 +126,7 @@ def dialect_of(settings: Settings) -> Dialect:
 
 async def _pending(settings: Settings, database: Database) -> list[str]:
     names = await migrate.pending(database, install.MIGRATIONS)
-    upgrade_plan = await install.plan(database, _registry(settings))
+    upgrade_plan = await install.plan_upgrade(database, _registry(settings))
     upgrade_plan.require(destroy=False)
     return _prefixed(names, upgrade_plan)
 
@@ -131,7 +136,7 @@ def _prefixed(names: Iterable[str], plan: install.UpgradePlan) -> list[str]:
 
 
 def _registry(settings: Settings) -> Registry:
-    return modules.found(modules.names(settings.modules))
+    return modules.found(modules.module_names(settings.modules))
 
 
 def root_url(settings: Settings) -> str:

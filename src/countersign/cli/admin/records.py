@@ -60,13 +60,13 @@ def create_user(
     """Create the person USERNAME, and print a link with which they can set a password, once and within a day."""
 
     def new(registry: Registry) -> None:
-        people.require(registry, username, name, email, roles)
+        people.check_input(registry, username, name, email, roles)
 
     async def work(service: app.RecordsService) -> tuple[str, str, str]:
         async with service.records.database.transaction() as transaction:
             caller = Caller("person", "", "", "", View({}))
             run = Run(service.engine, caller, transaction, Actor("", request_id="command line"), transaction)
-            user_id = await people.add(run, username, name, email, roles, None)
+            user_id = await people.add_user(run, username, name, email, roles, None)
             secret = await setup.invite(transaction, user_id)
         is_guessed = open_records.configured_url(service.records.settings) is None
         return user_id, setup.address(service.records, secret), service.records.root_url if is_guessed else ""
@@ -105,12 +105,12 @@ ModuleRow = tuple[str, str, str | None, str | None, bool]
 
 
 async def _module_rows(settings: Settings) -> list[ModuleRow]:
-    registry = declared.found(declared.names(settings.modules))
+    registry = declared.found(declared.module_names(settings.modules))
     async with open_records.TABLES.open_existing(settings) as database:
         is_there = database is not None and await install.is_installed(database)
         versions = (await install.installed(database)).versions if database is not None and is_there else {}
     switched_on = {module.name: module for module in registry.modules}
-    names = dict.fromkeys([*switched_on, *sorted(declared.installed()), *versions])
+    names = dict.fromkeys([*switched_on, *sorted(declared.installed_modules()), *versions])
     return [_module_row(name, versions.get(name), switched_on.get(name)) for name in names]
 
 
@@ -161,15 +161,15 @@ async def _require_applicable(plan: UpgradePlan, destroy: bool) -> None:
 
 
 async def _plan(settings: Settings) -> UpgradePlan:
-    registry = declared.found(declared.names(settings.modules))
+    registry = declared.found(declared.module_names(settings.modules))
     async with open_records.TABLES.open_existing(settings) as database:
         if database is None:
             return install.from_empty(registry, open_records.dialect_of(settings))
-        return await install.plan(database, registry)
+        return await install.plan_upgrade(database, registry)
 
 
 async def _apply(settings: Settings, destroy: bool) -> list[str]:
-    registry = declared.found(declared.names(settings.modules))
+    registry = declared.found(declared.module_names(settings.modules))
     await prepare_data_directory(settings)
     master = await asyncio.to_thread(master_key, settings)
     async with open_records.TABLES.open(settings) as database:

@@ -24,7 +24,7 @@ async def open_records(settings: Settings, address: ListenAddress) -> AsyncGener
         Refused: the database or the key cannot be used.
         BadSetting, DeclarationError: a setting or a module cannot be used.
     """
-    async with app.opened(settings, address.root_url, is_loopback=address.is_loopback) as service:
+    async with app.open_records(settings, address.root_url, is_loopback=address.is_loopback) as service:
         yield service
 
 
@@ -33,7 +33,7 @@ async def application(service: app.RecordsService, tends: bool) -> AsyncGenerato
     """Yield the application with its web pages. With `tends`, set in one worker only, also remove what has expired."""
     async with AsyncExitStack() as stack:
         if tends:
-            await stack.enter_async_context(app.tended(service))
+            await stack.enter_async_context(app.periodic_tasks(service))
         address = PublicAddress(service.records.root_url, service.records.is_loopback)
         config, assets = work_site.site_config(address, SERVICE.setting), Assets.of_package()
         front = app.create(service, sign_in=work_site.SIGN_IN if assets.entry_assets(config.name) else "")
@@ -63,7 +63,7 @@ async def prepare(service: app.RecordsService, is_demo: bool) -> str:
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
             "127.0.0.1, or use an empty data directory"
         )
-    link = await setup.first_link(records)
+    link = await setup.new_first_link(records)
     if link is not None:
         message = "No account exists yet. Create the first administrator with this link, once, within a day:"
         return f"  {message}\n    {link}"
@@ -89,5 +89,5 @@ SERVICE = Service(
     database=lambda service: service.records.database,
     prepare=prepare,
     application=application,
-    checks=watching.watched,
+    checks=watching.service_checks,
 )

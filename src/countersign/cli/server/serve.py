@@ -115,7 +115,7 @@ def _require_tables(settings: Settings) -> None:
     from countersign.records import modules
 
     try:
-        registry = modules.found(modules.names(settings.modules))
+        registry = modules.found(modules.module_names(settings.modules))
     except DeclarationError:
         return  # The start of the service explains the error.
     if all(model.table is None for model in registry.models.values()):

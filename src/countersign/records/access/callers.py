@@ -56,7 +56,7 @@ class Callers:
         self._narrow = narrow_caller
         self._cached: dict[bytes, _CachedCaller] = {}
         self._views: dict[tuple[str, ScopeLimit | None], View] = {}
-        self._views_number = -1
+        self._views_version = -1
 
     def forget(self) -> None:
         """Forget all cached callers, because they would now be narrowed in another way."""
@@ -75,7 +75,7 @@ class Callers:
             return None
         kind, _, token = authorization.partition(" ")
         token = token.strip()
-        return await self._caller_with(token) if kind.lower() == "bearer" and token else None
+        return await self._caller_with_token(token) if kind.lower() == "bearer" and token else None
 
     async def agent(self, reader: Reader, token_id: str) -> Caller | None:
         """Return the agent of an agent_token record with its current rights, or None if it can no longer authenticate.
@@ -96,7 +96,7 @@ class Callers:
             return None
         limit = ScopeLimit(grants.split_list(scopes), frozenset(grants.split_list(unmask)))
         view = visibility.view_of(self._records.registry, self._commands, rights, limit)
-        return self._narrow(_agent_of(token_id, label, rights, limit, view, domain))
+        return self._narrow(_agent_caller(token_id, label, rights, limit, view, domain))
 
     async def person(self, reader: Reader, user_id: str) -> Caller | None:
         """Return a person with the current rights and without a session, or None if the person can no longer sign in.
@@ -108,18 +108,22 @@ class Callers:
         if rights is None:
             return None
         view = visibility.view_of(self._records.registry, self._commands, rights, None)
-        return self._narrow(_person_of(rights, "", view, None))
+        return self._narrow(_person_caller(rights, "", view, None))
 
-    async def _caller_with(self, token: str) -> Caller | None:
-        number = (await self._records.versions())[0]
+    async def _caller_with_token(self, token: str) -> Caller | None:
+        version_number = (await self._records.versions())[0]
         digest = secrets.digest(token)
         cached_caller = self._cached.get(digest)
-        if cached_caller is not None and cached_caller.number == number and cached_caller.expires_at > clock.now():
+        if (
+            cached_caller is not None
+            and cached_caller.number == version_number
+            and cached_caller.expires_at > clock.now()
+        ):
             return cached_caller.caller
         self._cached.pop(digest, None)
         if not secrets.looks_like_secret(token):
             return None
-        loaded_caller = await self._load(number, digest)
+        loaded_caller = await self._load_caller(version_number, digest)
         if loaded_caller is None:
             return None
         if len(self._cached) >= MAX_CACHED:
@@ -127,21 +131,21 @@ class Callers:
         self._cached[digest] = loaded_caller
         return loaded_caller.caller
 
-    async def _load(self, number: int, digest: bytes) -> _CachedCaller | None:
+    async def _load_caller(self, version_number: int, digest: bytes) -> _CachedCaller | None:
         row = await self._records.database.fetch_one(_CREDENTIAL, digest, clock.now())
         if row is None:
             return None
         kind, record_id, user_id, expires_at = row
         if kind == "agent":
-            return await self._agent(number, record_id)
+            return await self._load_agent(version_number, record_id)
         rights = await self._rights(user_id)
         if rights is None:
             return None
-        view = self._view(number, rights, None)
+        view = self._view(version_number, rights, None)
         domain = await self._domain(user_id, "") if view.is_masked else None
-        return _CachedCaller(number, expires_at, self._narrow(_person_of(rights, record_id, view, domain)))
+        return _CachedCaller(version_number, expires_at, self._narrow(_person_caller(rights, record_id, view, domain)))
 
-    async def _agent(self, number: int, token_id: str) -> _CachedCaller | None:
+    async def _load_agent(self, version_number: int, token_id: str) -> _CachedCaller | None:
         row = await self._records.database.fetch_one(_AGENT, token_id, clock.now())
         if row is None:
             return None
@@ -150,16 +154,16 @@ class Callers:
         if rights is None:
             return None
         limit = ScopeLimit(grants.split_list(scopes), frozenset(grants.split_list(unmask)))
-        view, domain = self._view(number, rights, limit), await self._domain(user_id, label)
-        caller = _agent_of(token_id, label, rights, limit, view, domain)
-        return _CachedCaller(number, expires_at, self._narrow(caller))
+        view, domain = self._view(version_number, rights, limit), await self._domain(user_id, label)
+        caller = _agent_caller(token_id, label, rights, limit, view, domain)
+        return _CachedCaller(version_number, expires_at, self._narrow(caller))
 
     async def _rights(self, user_id: str) -> Rights | None:
         return await grants.rights_of(self._records.database, self._records.registry, user_id)
 
-    def _view(self, number: int, rights: Rights, limit: ScopeLimit | None) -> View:
-        if number != self._views_number:
-            self._views, self._views_number = {}, number
+    def _view(self, version_number: int, rights: Rights, limit: ScopeLimit | None) -> View:
+        if version_number != self._views_version:
+            self._views, self._views_version = {}, version_number
         key = (rights.user_id, limit)
         if key not in self._views:
             self._views[key] = visibility.view_of(self._records.registry, self._commands, rights, limit)
@@ -179,7 +183,7 @@ class Callers:
         return domain
 
 
-def _person_of(rights: Rights, session_id: str, view: View, domain: Domain | None) -> Caller:
+def _person_caller(rights: Rights, session_id: str, view: View, domain: Domain | None) -> Caller:
     return Caller(
         kind="person",
         user_id=rights.user_id,
@@ -193,7 +197,7 @@ def _person_of(rights: Rights, session_id: str, view: View, domain: Domain | Non
     )
 
 
-def _agent_of(token_id: str, label: str, rights: Rights, limit: ScopeLimit, view: View, domain: Domain) -> Caller:
+def _agent_caller(token_id: str, label: str, rights: Rights, limit: ScopeLimit, view: View, domain: Domain) -> Caller:
     return Caller(
         kind="agent",
         user_id=rights.user_id,

@@ -57,7 +57,7 @@ def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
         raise BadGrant(f"rows: {sentence(error)}") from error
     if len(conditions) > MAX_CONDITIONS:
         raise BadGrant(f"rows: at most {MAX_CONDITIONS} conditions")
-    return tuple(_where(model, condition) for condition in conditions)
+    return tuple(_parse_condition(model, condition) for condition in conditions)
 
 
 def write_rows(rows: Iterable[Where]) -> str | None:
@@ -74,7 +74,7 @@ def _json_value(value: object) -> object:
     return value
 
 
-def _where(model: Declared, condition: _Condition) -> Where:
+def _parse_condition(model: Declared, condition: _Condition) -> Where:
     operator: Operator | None = next((operator for operator in OPERATORS if operator == condition.op), None)
     setting_name = f"rows: {model.name}.{condition.field}"
     if operator is None:
@@ -141,13 +141,13 @@ def split_list(text: str | None) -> tuple[str, ...]:
     return tuple(name for word in (text or "").split(",") if (name := word.strip()))
 
 
-def _names(text: str | None) -> Names:
+def _parse_names(text: str | None) -> Names:
     names = split_list(text)
     return "*" if "*" in names else names
 
 
-def _fields(model: Declared, text: str | None) -> Names:
-    names = _names(text)
+def _parse_fields(model: Declared, text: str | None) -> Names:
+    names = _parse_names(text)
     return names if names == "*" else tuple(map(model.present_name, names))
 
 
@@ -165,10 +165,10 @@ def read_grant(registry: Registry, row: Row) -> Grant | None:
         return None
     return Grant(
         model=model.name,
-        commands=_names(row[1]),
-        clear=_fields(model, row[2]),
-        masked=_fields(model, row[3]),
-        write=_fields(model, row[4]),
+        commands=_parse_names(row[1]),
+        clear=_parse_fields(model, row[2]),
+        masked=_parse_fields(model, row[3]),
+        write=_parse_fields(model, row[4]),
         rows=rows,
     )
 
@@ -180,20 +180,23 @@ async def seed_roles(transaction: Transaction, registry: Registry) -> bool:
     `administrator` always exists and needs no grants.
     """
     declared_pairs = dict.fromkeys([(ADMINISTRATOR, ""), *_declared_pairs(registry)])
-    if not await _unseeded(transaction, declared_pairs):
+    if not await _missing_pairs(transaction, declared_pairs):
         return False
     await transaction.run(_LOCK_ACCESS_VERSION)
-    missing_roles = await _unseeded(transaction, declared_pairs)
-    for role, model in missing_roles:
+    missing_pairs = await _missing_pairs(transaction, declared_pairs)
+    for role, model in missing_pairs:
         role_id = await _find_or_create_role(transaction, role, registry.roles.get(role, ()))
         for grant in (
-            grant for role_part in registry.roles.get(role, ()) for grant in role_part.grants if grant.model == model
+            grant
+            for role_declaration in registry.roles.get(role, ())
+            for grant in role_declaration.grants
+            if grant.model == model
         ):
             await insert(transaction, GrantRecord.declared, _record_values(role_id, grant))
         await transaction.run(_MARK_SEEDED, role, model)
-    if missing_roles:
+    if missing_pairs:
         await versions.bump(transaction, "access")
-    return bool(missing_roles)
+    return bool(missing_pairs)
 
 
 def _declared_pairs(registry: Registry) -> list[tuple[str, str]]:
@@ -201,24 +204,24 @@ def _declared_pairs(registry: Registry) -> list[tuple[str, str]]:
     name."""
     return [
         (name, model)
-        for name, role_parts in registry.roles.items()
-        for model in ("", *(grant.model for role_part in role_parts for grant in role_part.grants))
+        for name, role_declarations in registry.roles.items()
+        for model in ("", *(grant.model for role_declaration in role_declarations for grant in role_declaration.grants))
     ]
 
 
-async def _unseeded(transaction: Transaction, declared_pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+async def _missing_pairs(transaction: Transaction, declared_pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     seeded_pairs = {(row[0], row[1]) for row in await transaction.fetch(_SEEDED)}
     return [pair for pair in declared_pairs if pair not in seeded_pairs]
 
 
-async def _find_or_create_role(transaction: Transaction, name: str, role_parts: Sequence[Role]) -> str:
+async def _find_or_create_role(transaction: Transaction, name: str, role_declarations: Sequence[Role]) -> str:
     row = await transaction.fetch_one(_ROLE, name)
     if row is not None:
         return cast(str, row[0])
-    rights = dict.fromkeys(right for role_part in role_parts for right in role_part.rights)
+    rights = dict.fromkeys(right for role_declaration in role_declarations for right in role_declaration.rights)
     if name == ADMINISTRATOR:
         rights[UNMASK] = None
-    label = role_parts[0].label if role_parts else "Everything there is"
+    label = role_declarations[0].label if role_declarations else "Everything there is"
     values = {"title": name, "description": label, "rights": ",".join(rights) or None}
     return await insert(transaction, RoleRecord.declared, values)
 
@@ -227,15 +230,15 @@ def _record_values(role_id: str, grant: Grant) -> dict[str, str | None]:
     return {
         "role": role_id,
         "model": grant.model,
-        "commands": _list(grant.commands),
-        "clear": _list(grant.clear) or None,
-        "masked": _list(grant.masked) or None,
-        "write": _list(grant.write) or None,
+        "commands": _joined_names(grant.commands),
+        "clear": _joined_names(grant.clear) or None,
+        "masked": _joined_names(grant.masked) or None,
+        "write": _joined_names(grant.write) or None,
         "rows": write_rows(grant.rows),
     }
 
 
-def _list(names: Names) -> str:
+def _joined_names(names: Names) -> str:
     return "*" if names == "*" else ",".join(names)
 
 

@@ -64,7 +64,7 @@ class InvitationLink(NamedTuple):
     username: str | None
 
 
-async def first_link(records: Records) -> str | None:
+async def new_first_link(records: Records) -> str | None:
     """Return a new set-up address, valid for a day, if no person exists yet. Otherwise, return None. Older links become
     invalid."""
     if await has_people(records.database):
@@ -142,7 +142,7 @@ async def redeem_setup(
         if not await transaction.run(_USE_UP, secrets.digest(secret), clock.now()):
             raise InvitationUsed("this set-up link is used up or expired")
         if link.user_id is None:
-            user_id, command = await _add_first(transaction, name or ""), "user.create"
+            user_id, command = await _add_first_administrator(transaction, name or ""), "user.create"
         else:
             user_id, command = await _reset_access(transaction, link.user_id), "user.update"
         await people.set_password(transaction, user_id, password_hash)
@@ -159,12 +159,12 @@ def _checked_username(username: str | None) -> str:
         User.username.read(username)
     except BadValue as error:
         raise BadUsername(f"the user name {error}") from error
-    if not people.is_plain(username.strip()):
+    if not people.is_unambiguous(username.strip()):
         raise BadUsername(f"the user name {people.RULE}")
     return username.strip()
 
 
-async def _add_first(transaction: Transaction, username: str) -> str:
+async def _add_first_administrator(transaction: Transaction, username: str) -> str:
     if await transaction.fetch_one(ANY_USER) is not None:
         raise InvitationUsed("a first person exists already")
     role = await transaction.fetch_one(_ROLE, ADMINISTRATOR)

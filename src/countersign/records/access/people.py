@@ -99,7 +99,7 @@ _MIXABLE_SCRIPTS = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "HANGUL": "CJK"}
 """Scripts that a user name may mix with each other, because their letters do not look alike."""
 
 
-def is_plain(username: str) -> bool:
+def is_unambiguous(username: str) -> bool:
     """Return whether the user name is in NFKC form, consists only of letters of one script with their marks, digits 0
     to 9 and `SIGNS`, and contains at least one character that is not a sign."""
     letters = [character for character in username if character not in _PLAIN]
@@ -118,6 +118,6 @@ def _script(letter: str) -> str:
     return _MIXABLE_SCRIPTS.get(script, script)
 
 
-async def is_taken(reader: Reader, username: str, user_id: str = "") -> bool:
+async def is_username_taken(reader: Reader, username: str, user_id: str = "") -> bool:
     """Return whether another person has the user name, ignoring case."""
     return await reader.fetch_one(_TAKEN, folded(username), user_id) is not None

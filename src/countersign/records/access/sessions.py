@@ -113,7 +113,7 @@ async def require_unlocked(reader: Reader, name: bytes) -> None:
     Raises:
         LockedOut: the last five failures happened within a minute, and the last failure was less than a minute ago.
     """
-    wait_us = _locked_for_us(await reader.fetch(_LATEST_FAILURES, name, _max_time()))
+    wait_us = _locked_for_us(await reader.fetch(_LATEST_FAILURES, name, _latest_plausible_time()))
     if wait_us > 0:
         wait_s = -(-wait_us // clock.SECOND)
         raise LockedOut("too many failed sign-ins; try again later", headers={"Retry-After": str(wait_s)})
@@ -125,7 +125,7 @@ def _locked_for_us(latest_failures: Sequence[Row]) -> int:
     return latest_failures[0][0] + LOCKED_S * clock.SECOND - clock.now()
 
 
-def _max_time() -> clock.Instant:
+def _latest_plausible_time() -> clock.Instant:
     """Return the latest plausible time of a failure. It is a little in the future, because the clocks of nodes differ
     slightly. A failure with a later time was written before the clock was set back. It would lock the user name until
     that time, or hide newer failures."""
@@ -142,7 +142,7 @@ async def serialize_attempts(database: Database, transaction: Transaction, name:
 async def forget_old_failures(transaction: Transaction) -> None:
     """Delete failures that no longer count towards a lock."""
     oldest_kept = clock.later(clock.now(), seconds=-2 * (WITHIN_S + LOCKED_S))
-    await transaction.run(_DELETE_OLD_FAILURES, oldest_kept, _max_time())
+    await transaction.run(_DELETE_OLD_FAILURES, oldest_kept, _latest_plausible_time())
 
 
 async def count_failure(transaction: Transaction, name: bytes) -> None:

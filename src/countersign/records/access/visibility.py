@@ -149,23 +149,26 @@ def view_of(registry: Registry, commands: Commands, person: Rights, limit: Scope
     An agent never has more rights than its person has now.
     """
     grants = _grants_by_model(registry, commands, person)
-    commands_of = _commands_of(commands, person, grants)
-    limited_of = {name: _limited(granted_commands, name, limit) for name, granted_commands in commands_of.items()}
+    granted_commands_by_model = _commands_of(commands, person, grants)
+    limited_commands = {
+        name: _commands_within_scope(granted_commands, name, limit)
+        for name, granted_commands in granted_commands_by_model.items()
+    }
     readable = frozenset(
-        name for name, visible_commands in limited_of.items() if not visible_commands.isdisjoint(READING)
+        name for name, visible_commands in limited_commands.items() if not visible_commands.isdisjoint(READING)
     )
-    granted_visibilities = _granted(registry, grants, person, limit, readable)
+    granted_visibilities = _granted_fields(registry, grants, person, limit, readable)
     visibilities = _visibilities(
-        registry, granted_visibilities, _fully_visible_models(grants, commands_of, person.user_id)
+        registry, granted_visibilities, _fully_visible_models(grants, granted_commands_by_model, person.user_id)
     )
-    allowed_of = {
+    allowed_commands_by_model = {
         name: visible_commands - _blocked_commands(registry.models[name], _hidden_refs(registry.models[name], readable))
-        for name, visible_commands in limited_of.items()
+        for name, visible_commands in limited_commands.items()
     }
     models: dict[str, ModelView] = {}
-    for name, allowed_commands in allowed_of.items():
+    for name, allowed_commands in allowed_commands_by_model.items():
         if allowed_commands:
-            rows = _rows(grants[name], commands_of[name], allowed_commands, person.user_id)
+            rows = _rows_by_command(grants[name], granted_commands_by_model[name], allowed_commands, person.user_id)
             models[name] = _model_view(registry.models[name], allowed_commands, visibilities[name], grants[name], rows)
     models = {name: replace(view, partly_visible=_partly_visible_refs(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
@@ -179,7 +182,7 @@ def _commands_of(
     return {name: _granted_commands(known_commands.get(name, frozenset()), grant) for name, grant in grants.items()}
 
 
-def _limited(granted_commands: frozenset[str], model: str, limit: ScopeLimit | None) -> frozenset[str]:
+def _commands_within_scope(granted_commands: frozenset[str], model: str, limit: ScopeLimit | None) -> frozenset[str]:
     if limit is None:
         return granted_commands
     return frozenset(command for command in granted_commands if _is_in_scope(limit, model, command))
@@ -192,7 +195,7 @@ def _rights_of(person: Rights, limit: ScopeLimit | None) -> frozenset[str]:
 
 def _partly_visible_refs(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
     """Return the refs whose target may not exist for the caller."""
-    refs = [ref for ref in _refs(view.model) if ref.name in view.fields]
+    refs = [ref for ref in _refs_of_model(view.model) if ref.name in view.fields]
     return frozenset(
         ref.name
         for ref in refs
@@ -201,7 +204,7 @@ def _partly_visible_refs(view: ModelView, models: Mapping[str, ModelView]) -> fr
 
 
 @lru_cache(maxsize=1024)
-def _refs(model: Declared) -> tuple[Ref, ...]:
+def _refs_of_model(model: Declared) -> tuple[Ref, ...]:
     return tuple(field for field in model.fields.values() if isinstance(field, Ref))
 
 
@@ -219,7 +222,7 @@ def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
     caller could not distinguish them from refs that are empty."""
     return frozenset(
         ref.name
-        for ref in _refs(model)
+        for ref in _refs_of_model(model)
         if ref.target not in readable and (model.name, ref.name) not in _OWN_REFS
     )
 
@@ -298,7 +301,7 @@ def _includes(names: Names, name: str) -> bool:
     return names == "*" or name in names
 
 
-def _granted(
+def _granted_fields(
     registry: Registry,
     grants: Mapping[str, Sequence[Grant]],
     person: Rights,
@@ -315,7 +318,7 @@ def _granted(
             item: sight for item, sight in visibilities.items() if item not in hidden_refs
         }
         granted_visibilities[name] = (
-            own_visibilities if limit is None else _for_agent(model, own_visibilities, unmasked_fields)
+            own_visibilities if limit is None else _visibilities_for_agent(model, own_visibilities, unmasked_fields)
         )
     return granted_visibilities
 
@@ -333,7 +336,7 @@ def _visibilities(
             field_visibility: sight
             for field_visibility in field_visibilities
             if (
-                sight := derived_visibilities.sight(name, field_visibility)
+                sight := derived_visibilities.visibility(name, field_visibility)
                 if field_visibility in derived_fields
                 else field_visibilities[field_visibility]
             )
@@ -365,7 +368,7 @@ def _is_restricted_for(field: Field, person: Rights) -> bool:
     return bool(field.restricted) and not _is_administrator(person) and person.roles.isdisjoint(field.restricted)
 
 
-def _for_agent(
+def _visibilities_for_agent(
     model: Declared, visibilities: Mapping[str, Visibility], unmasked: frozenset[str]
 ) -> dict[str, Visibility]:
     return {
@@ -388,7 +391,7 @@ class _DerivedVisibility:
         self._fully_visible = fully_visible
         self._known: dict[tuple[str, str], Visibility | None] = {}
 
-    def sight(self, model: str, name: str) -> Visibility | None:
+    def visibility(self, model: str, name: str) -> Visibility | None:
         """Return the visibility of the field, or None if the field is hidden."""
         key = (model, name)
         if key not in self._known:
@@ -403,7 +406,7 @@ class _DerivedVisibility:
         granted_visibility = self._granted.get(model, {}).get(name)
         if field is None or granted_visibility is None or field.declassify:
             return granted_visibility
-        sources = [self.sight(*source) for source in _sources(model, field)]
+        sources = [self.visibility(*source) for source in _sources(model, field)]
         if None in sources or not self._sees_all_counted(field):
             return None
         if "masked" not in sources:
@@ -422,7 +425,7 @@ def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
     return (*((model, source) for source in own_sources), *of_child)
 
 
-def _rows(
+def _rows_by_command(
     grants: Sequence[Grant], granted_commands: frozenset[str], allowed_commands: frozenset[str], user_id: str
 ) -> dict[str, Rows]:
     """Map each command to the records that it may use. The records of `get` are set even for an agent without that

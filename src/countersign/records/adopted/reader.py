@@ -18,10 +18,10 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
 from countersign.records.adopted import columns
 from countersign.records.adopted.columns import ColumnType, ColumnTypes
-from countersign.records.commands import queries
+from countersign.records.commands import filters
 from countersign.records.commands.errors import BadInput
+from countersign.records.commands.filters import Parameters, Scope, all_of
 from countersign.records.commands.limits import SHORT_PAGE
-from countersign.records.commands.queries import Parameters, Scope, all_of
 from countersign.records.commands.select import RecordReader
 from countersign.records.masking.record_ids import Key, RecordIds
 from countersign.records.masking.seen_values import SeenValue
@@ -140,7 +140,7 @@ class AdoptedScope(Scope):
         if rows == ():
             return "1 = 0"
         if rows is not None:
-            conditions.append(queries.any_of(inner, inner.table.model, rows))
+            conditions.append(filters.any_of(inner, inner.table.model, rows))
         where = all_of([self._joins(inner, ref), *conditions])
         return f"EXISTS (SELECT 1 FROM {inner.table.name} AS {inner.alias} WHERE {where})"
 
@@ -166,7 +166,7 @@ class AdoptedScope(Scope):
     def name_of(self, ref: Ref, target: ModelView) -> str:
         """Return the expression for the name of the referenced record."""
         inner = self._joined(ref, "name")
-        visible = queries.any_of(inner, target.model, target.visible)
+        visible = filters.any_of(inner, target.model, target.visible)
         where = all_of([self._joins(inner, ref), visible, *self.tables.live(ref.target, inner.alias)])
         text = columns.shown_text(self.dialect, inner.value_of(target.model.fields[target.model.shown_as]), Text())
         return f"(SELECT {text} FROM {inner.table.name} AS {inner.alias} WHERE {where})"
@@ -203,14 +203,14 @@ class AdoptedScope(Scope):
         Raises:
             BadInput: the field cannot be compared in this way, or the value is malformed.
         """
-        if field is queries.ID or isinstance(field, Ref):
+        if field is filters.ID or isinstance(field, Ref):
             return self._compared_key(name, field, operator, value)
         if operator in RANGES and not field.sortable:
             raise BadInput(f"{name} cannot be compared with {operator}: no index of the connected database answers it")
         if operator == "is_null":
             return None
         if operator == "contains":
-            return self._contains(field, cast("str", queries.operand_of(field, name, value)))
+            return self._contains(field, cast("str", filters.operand_of(field, name, value)))
         if isinstance(field, Decimal):
             return self._compared_decimal(name, field, operator, value)
         return self._compared_by_index(name, field, operator, value)
@@ -221,7 +221,7 @@ class AdoptedScope(Scope):
         is_ref = isinstance(field, Ref)
         target = self.tables.table(field.target) if is_ref else self.table
         if operator == "is_null":
-            is_null = queries.null_keyword(name, value) == "NULL"
+            is_null = filters.null_keyword(name, value) == "NULL"
             return self._is_empty(field) if is_null else f"NOT {self._is_empty(field)}"
         names = field.table_columns if is_ref else self.table.key
         keys = _keys(target, self._record_ids(name, operator, value))
@@ -232,10 +232,10 @@ class AdoptedScope(Scope):
 
     def _record_ids(self, name: str, operator: Operator, value: object) -> list[str]:
         """Return the ids in a condition."""
-        items = queries.array_of(name, value) if operator == "in" else [value]
+        items = filters.array_of(name, value) if operator == "in" else [value]
         # Decoding ids takes time, so refuse too many of them first.
         read_only.require_few_values(len(self.parameters.values) + len(items))
-        return [str(queries.operand_of(queries.ID, name, each)) for each in items]
+        return [str(filters.operand_of(filters.ID, name, each)) for each in items]
 
     def _is_empty(self, field: Field) -> str:
         """Return the condition that the ref is empty for the caller. The id of a record is never empty."""
@@ -277,8 +277,8 @@ class AdoptedScope(Scope):
 
     def _compared_decimal(self, name: str, field: Field, operator: Operator, value: object) -> str:
         column = self.column(*field.table_columns)
-        items = queries.array_of(name, value) if operator == "in" else [value]
-        operands = [queries.operand_of(field, name, each) for each in items]
+        items = filters.array_of(name, value) if operator == "in" else [value]
+        operands = [filters.operand_of(field, name, each) for each in items]
         terms = [columns.decimal_terms(self.dialect, column, self.parameters.put(each)) for each in operands]
         if operator == "ne":
             return f"({terms[0][0]} <> {terms[0][1]} OR {column} IS NULL)"
@@ -288,8 +288,8 @@ class AdoptedScope(Scope):
     def _compared_by_index(self, name: str, field: Field, operator: Operator, value: object) -> str | None:
         (column_name,) = field.table_columns
         column, type_ = self.column(column_name), self.table.types[column_name]
-        items = queries.array_of(name, value) if operator == "in" else [value]
-        if operator == "ne" or len(items) > queries.MAX_SINGLE_PARAMETERS:
+        items = filters.array_of(name, value) if operator == "in" else [value]
+        if operator == "ne" or len(items) > filters.MAX_SINGLE_PARAMETERS:
             return None
         if type(field) is Number:
             return self._compared_number(name, field, operator, items)
@@ -328,7 +328,7 @@ class AdoptedScope(Scope):
 
     def _placed(self, field: Field, name: str, items: Sequence[object], suffix: str) -> list[str]:
         """Return the placeholders of the values, with a cast to their type."""
-        return [f"{self.parameters.put(queries.operand_of(field, name, each))}{suffix}" for each in items]
+        return [f"{self.parameters.put(filters.operand_of(field, name, each))}{suffix}" for each in items]
 
 
 def _keys(target: AdoptedTable, record_ids: Sequence[str]) -> list[Key]:

@@ -39,7 +39,7 @@ from countersign.records.adopted.sessions import Sessions
 from countersign.records.adopted.sqlite_values import HASH, hash_of
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.adopted.writer import AdoptedWriter
-from countersign.records.commands import queries, select
+from countersign.records.commands import filters, select
 from countersign.records.commands.errors import BadInput, NoSuchRecord
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
@@ -401,7 +401,7 @@ class AdoptedStore:
         """
         view = ModelView(model, frozenset(), {name: "clear"}, frozenset(), (), {"get": None})
         reader = AdoptedReader(self.tables, person.view, view, None, self._revision_key)
-        query = queries.Query(filter=(queries.Condition("id", "in", list(record_ids)),))
+        query = filters.Query(filter=(filters.Condition("id", "in", list(record_ids)),))
         statement = select.page(reader, None, query)
         settings = self._sessions.of(person).settings
         return _texts(reader, await self.database.scan(statement.text, *statement.values, settings=settings))

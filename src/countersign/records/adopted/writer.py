@@ -28,10 +28,10 @@ from countersign.records.adopted import columns, foreign_keys, refusals, sqlite_
 from countersign.records.adopted.foreign_keys import ForeignKey
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope, AdoptedTable, AdoptedTables
 from countersign.records.adopted.sessions import Sessions
-from countersign.records.commands import outside_changes, queries, record_writer
+from countersign.records.commands import filters, outside_changes, record_writer
 from countersign.records.commands.errors import BadInput, NoSuchRecord, no_such_record
+from countersign.records.commands.filters import Parameters, Scope, all_of
 from countersign.records.commands.prepared_command import FieldInput
-from countersign.records.commands.queries import Parameters, Scope, all_of
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import StoredRecord
 from countersign.records.masking.seen_values import SeenValue, SeenValues
@@ -129,7 +129,7 @@ class AdoptedWriter:
         scope = reader.scope(parameters)
         conditions = [_has_id(scope, record_id)]
         if rows is not None:
-            conditions.append(queries.any_of(scope, model, rows))
+            conditions.append(filters.any_of(scope, model, rows))
         lock = f" {DELETE_LOCK if deletes and not _deleted_column(model) else LOCK}" if locks else ""
         text = f"SELECT {_listed(reader, scope)} FROM {reader.relation} AS t WHERE {all_of(conditions)}{lock}"
         records = await self._records(run, reader, text, parameters)
@@ -278,7 +278,7 @@ class AdoptedWriter:
         if ref.target == model.name:
             conditions.append(f"NOT ({scope.refers_to(scope, ref)})")
         if rows is not None:
-            conditions.append(queries.any_of(scope, model, rows))
+            conditions.append(filters.any_of(scope, model, rows))
         lock = "" if locked_for is None else _LOCKS[locked_for]
         text = (
             f"SELECT {_listed(reader, scope)} FROM {reader.relation} AS t WHERE {all_of(conditions)} "
@@ -689,4 +689,4 @@ def _has_key(scope: AdoptedScope, key: Row) -> str:
 
 
 def _has_id(scope: AdoptedScope, record_id: str) -> str:
-    return str(scope.comparison("id", queries.ID, "eq", record_id))
+    return str(scope.comparison("id", filters.ID, "eq", record_id))

@@ -19,7 +19,7 @@ from countersign.records.approvals import decisions, step_storage
 from countersign.records.approvals.decisions import Agents
 from countersign.records.approvals.email_queue import EmailLease, EmailQueue, Letter
 from countersign.records.approvals.rights import Decidable
-from countersign.records.commands.queries import Parameters
+from countersign.records.commands.filters import Parameters
 from countersign.records.commands.run import Engine, Run, actor_of
 
 

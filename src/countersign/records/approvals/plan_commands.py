@@ -23,8 +23,8 @@ from countersign.records.commands import (
     unmask_input,
 )
 from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
+from countersign.records.commands.filters import Condition, Query
 from countersign.records.commands.prepared_command import PreparedCommand
-from countersign.records.commands.queries import Condition, Query
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import Record
 

@@ -11,17 +11,17 @@ from countersign.records.access.view import Caller, ModelView, Rows, View, Visib
 from countersign.records.approvals.step_storage import Step
 from countersign.records.commands import (
     dependents,
+    filters,
     preconditions,
     prepared_command,
-    queries,
     record_writer,
     select,
     unmask_input,
 )
 from countersign.records.commands.dependents import Dependents
 from countersign.records.commands.errors import BadInput, NoSuchRecord
+from countersign.records.commands.filters import DelegatedParameters, Parameters, Scope, any_of
 from countersign.records.commands.prepared_command import FieldInput, PlannedCommand, PreparedCommand
-from countersign.records.commands.queries import DelegatedParameters, Parameters, Scope, any_of
 from countersign.records.commands.run import Run
 
 REWRITTEN = frozenset({"digest", "error"})
@@ -373,14 +373,14 @@ async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence
         return True
     if view.model.table is not None:
         record_reader = run.engine.reading(run.caller, view)
-        query = queries.Query(filter=(queries.Condition("id", "in", list(record_ids)),))
+        query = filters.Query(filter=(filters.Condition("id", "in", list(record_ids)),))
         visible_rows = await run.read_all(record_reader, select.page(record_reader, rows, query))
         return {row[0] for row in visible_rows} >= set(record_ids)
     for start in range(0, len(record_ids), _IDS_AT_ONCE):
         parameters = Parameters()
         places = ", ".join(parameters.put(record_id) for record_id in record_ids[start : start + _IDS_AT_ONCE])
-        scope = queries.Scope(run.engine.dialect, parameters, "t")
-        reach_condition = queries.any_of(scope, view.model, rows)
+        scope = filters.Scope(run.engine.dialect, parameters, "t")
+        reach_condition = filters.any_of(scope, view.model, rows)
         text = (
             f'SELECT count(*), count(CASE WHEN {reach_condition} THEN 1 END) FROM "{view.model.name}" AS t '
             f"WHERE t.id IN ({places})"

@@ -64,7 +64,7 @@ class HeadSigner:
         valid."""
         return self._signer.sign(_HEAD_STRUCT.pack(head.lane, head.number, head.hash)) if head.is_sound else b""
 
-    def checked(self, lane: int, number: int, last_hash: bytes, mac: bytes) -> Head:
+    def verified_head(self, lane: int, number: int, last_hash: bytes, mac: bytes) -> Head:
         """Return the stored head. It is sound only if its MAC is valid."""
         # Check the length, because `pack` pads or truncates a hash of another length.
         is_sound = len(last_hash) == len(NO_HASH) and self._signer.verify(
@@ -177,7 +177,7 @@ class Chain:
         self._entry_ids = ids.RecordIdSeries()
         self._locked_lanes: WeakKeyDictionary[Transaction, _TransactionLane] = WeakKeyDictionary()
 
-    async def begin(self, transaction: Transaction) -> None:
+    async def create_lanes(self, transaction: Transaction) -> None:
         """Write the heads of the empty lanes. Call this once, in the transaction that stores the database's secret.
 
         Heads are never created later or again. Otherwise, the deletion of a whole lane would not be noticed.
@@ -188,9 +188,9 @@ class Chain:
         heads = [Head(lane, 0, NO_HASH) for lane in range(self._lanes)]
         await transaction.run_many(_ADD_HEAD, [(head.lane, 0, head.hash, self._signer.mac(head)) for head in heads])
 
-    async def widen(self, transaction: Transaction) -> None:
+    async def add_missing_lanes(self, transaction: Transaction) -> None:
         """Write the heads of the lanes that SQLite does not have. Call this once, in the transaction that moves the
-        audit from SQLite (see `begin`).
+        audit from SQLite (see `create_lanes`).
 
         Raises:
             ConstraintViolation: there are heads already.
@@ -281,7 +281,7 @@ class Chain:
         row = await self._lock_any(transaction) if self._is_postgres else await transaction.fetch_one(_HEAD, 0)
         if row is None:
             raise RuntimeError("the audit has no lanes: restore the table audit_lane from a backup")
-        head = self._signer.checked(*row)
+        head = self._signer.verified_head(*row)
         if not head.is_sound:
             self._log.error("head of the audit was changed outside the service", lane=head.lane, number=head.number)
         return head

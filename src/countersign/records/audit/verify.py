@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from countersign.kernel.database.port import Database, Dialect, Row
 from countersign.records.audit.chain import COLUMNS, LANES, NO_HASH, TEXTS, Head, HeadSigner, entry_hash
 
-MAX_FAULTS = 1_000
+MAX_DEFECTS = 1_000
 
 # Read text as bytes. Invalid text is then reported as a changed entry and does not cause an error in the driver.
 _AS_BYTES: dict[Dialect, str] = {"sqlite": "CAST({name} AS BLOB)", "postgres": "convert_to({name}, 'UTF8')"}
@@ -30,7 +30,7 @@ class ChainDefect:
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """The number of entries that were read, and the first defect of each lane, `MAX_FAULTS` defects at most."""
+    """The number of entries that were read, and the first defect of each lane, `MAX_DEFECTS` defects at most."""
 
     entries: int
     faults: tuple[ChainDefect, ...]
@@ -76,34 +76,34 @@ class _Lane:
     def __init__(self, lane: int | None) -> None:
         self.lane = lane
         self.head: Head | None = None
-        self.fault: ChainDefect | None = None
+        self.defect: ChainDefect | None = None
         self._count = 0
         self._hash = NO_HASH
 
     def read(self, number: int | None, stored_hash: bytes, columns: Row) -> None:
         """Check that this entry is the next entry of the lane. After the first defect, the rest of the lane cannot be
         verified and is skipped."""
-        if self.fault is not None:
+        if self.defect is not None:
             return
         expected = self._count + 1
-        fault: tuple[int | None, DefectKind]
+        defect: tuple[int | None, DefectKind]
         if number is None or number < expected:
-            fault = number, "added"
+            defect = number, "added"
         elif number > expected:
-            fault = expected, "missing"
+            defect = expected, "missing"
         elif entry_hash(self._hash, columns) != stored_hash:
-            fault = number, "changed"
+            defect = number, "changed"
         elif self.head is not None and number > self.head.number:
-            fault = number, "added"
+            defect = number, "added"
         else:
             self._count, self._hash = number, stored_hash
             return
-        self.fault = ChainDefect(self.lane, fault[0], _text(columns[0]), fault[1])
+        self.defect = ChainDefect(self.lane, defect[0], _text(columns[0]), defect[1])
 
     def end(self) -> ChainDefect | None:
         """Return the first defect of the lane, or None. Call this after the last entry."""
-        if self.fault is not None:
-            return self.fault
+        if self.defect is not None:
+            return self.defect
         if self.head is None:
             return ChainDefect(self.lane, 0, None, "head")
         if self._count < self.head.number:
@@ -121,38 +121,38 @@ class _LaneReader:
         self._unseen = set(range(lanes))
         self._lane: _Lane | None = None
         self._entries = 0
-        self._faults: list[ChainDefect] = []
+        self._defects: list[ChainDefect] = []
 
     def read(self, row: Row) -> None:
         """Process one row of the statement `_all_rows`."""
-        number_of_lane, number, stored_hash, count, mac, *columns = row
+        lane_number, number, stored_hash, count, mac, *columns = row
         lane = self._lane
-        if lane is None or lane.lane != number_of_lane:
-            self._end()
-            self._lane = lane = _Lane(number_of_lane)
+        if lane is None or lane.lane != lane_number:
+            self._end_lane()
+            self._lane = lane = _Lane(lane_number)
         if mac is not None:
-            lane.head = self._signer.checked(number_of_lane, count, stored_hash, mac)
+            lane.head = self._signer.verified_head(lane_number, count, stored_hash, mac)
         else:
             self._entries += 1
             lane.read(number, stored_hash, tuple(columns))
 
-    def _end(self) -> None:
+    def _end_lane(self) -> None:
         if self._lane is None:
             return
         if self._lane.lane is not None:
             self._unseen.discard(self._lane.lane)
-        self._add(self._lane.end())
+        self._add_defect(self._lane.end())
 
-    def _add(self, fault: ChainDefect | None) -> None:
-        if fault is not None and len(self._faults) < MAX_FAULTS:
-            self._faults.append(fault)
+    def _add_defect(self, defect: ChainDefect | None) -> None:
+        if defect is not None and len(self._defects) < MAX_DEFECTS:
+            self._defects.append(defect)
 
     def report(self) -> ChainReport:
         """Return the result. Call this after the last row."""
-        self._end()
+        self._end_lane()
         for lane in sorted(self._unseen):
-            self._add(ChainDefect(lane, 0, None, "head"))
-        return ChainReport(self._entries, tuple(self._faults))
+            self._add_defect(ChainDefect(lane, 0, None, "head"))
+        return ChainReport(self._entries, tuple(self._defects))
 
 
 def _text(raw: bytes | None) -> str | None:

@@ -12,8 +12,8 @@ from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.view import Caller, ModelView, Rows, View
 from countersign.records.commands import crud, limits, mask_output, outside_changes, unmask_input
 from countersign.records.commands.errors import refuse_unknown_keys
+from countersign.records.commands.filters import DelegatedParameters, Parameters, Scope, any_of
 from countersign.records.commands.outside_changes import OutsideChange
-from countersign.records.commands.queries import DelegatedParameters, Parameters, Scope, any_of
 from countersign.records.commands.run import Body, Run
 from countersign.records.masking import placeholder_tokens
 

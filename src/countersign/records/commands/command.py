@@ -8,8 +8,8 @@ from countersign.records.access.view import ModelView
 from countersign.records.base_models import PAGE_MODELS
 from countersign.records.commands import crud, list_search, referring_records, series, update, workflow
 from countersign.records.commands.errors import BadInput
+from countersign.records.commands.filters import clause, clauses, joined
 from countersign.records.commands.prepared_command import PreparedCommand
-from countersign.records.commands.queries import clause, clauses, joined
 from countersign.records.commands.run import Body, Run
 
 GENERATED: Mapping[str, str] = {

@@ -10,7 +10,7 @@ from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import READING, Caller, Condition, ModelView, Rows, View
 from countersign.records.commands import unmask_input
 from countersign.records.commands.errors import BadInput, no_such_record
-from countersign.records.commands.queries import DelegatedParameters, Scope, any_of
+from countersign.records.commands.filters import DelegatedParameters, Scope, any_of
 from countersign.records.commands.run import Run
 
 

@@ -19,9 +19,9 @@ from countersign.records.commands import (
 )
 from countersign.records.commands.dependents import Dependents, Key
 from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
+from countersign.records.commands.filters import today
 from countersign.records.commands.preconditions import require_revision
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand, step_index
-from countersign.records.commands.queries import today
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import Record, StoredRecord
 

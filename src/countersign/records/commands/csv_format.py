@@ -15,9 +15,9 @@ from countersign.declare.fields.kinds import alphanumeric, is_record_id
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView
-from countersign.records.commands import queries
+from countersign.records.commands import filters
 from countersign.records.commands.errors import BadInput, unknown_field
-from countersign.records.commands.queries import Parameters
+from countersign.records.commands.filters import Parameters
 from countersign.records.commands.run import Run
 
 SEPARATORS: tuple[Separator, ...] = (",", ";", "\t")
@@ -306,7 +306,7 @@ def _view_with_names(run: Run, ref: Ref) -> ModelView | None:
     return view if name_field.is_folded and view.sees_in_clear(name_field.name) else None
 
 
-def name_expression(run: Run, scope: queries.Scope, ref: Ref) -> str:
+def name_expression(run: Run, scope: filters.Scope, ref: Ref) -> str:
     """Return the SQL expression for the name of the referenced record. The expression is NULL if the caller may not see
     the record or may not read its name in clear."""
     view = _view_with_names(run, ref)
@@ -352,9 +352,9 @@ async def _records_with_names(run: Run, view: ModelView, names: Sequence[str]) -
     """Return the records that have one of the folded names, grouped by the spelling of the name. Each group consists of
     the name, its folded form, the id of one record, and the number of records."""
     name, parameters = view.model.shown_as, Parameters()
-    scope = queries.Scope(run.engine.dialect, parameters, "t")
+    scope = filters.Scope(run.engine.dialect, parameters, "t")
     placeholders = ", ".join(parameters.put(cell) for cell in names)
-    visible_condition = queries.any_of(scope, view.model, view.visible)
+    visible_condition = filters.any_of(scope, view.model, view.visible)
     text = (
         f'SELECT t."{name}", t."{name}__folded", min(t.id), count(*) FROM "{view.model.name}" AS t '
         f'WHERE t."{name}__folded" IN ({placeholders}) AND {visible_condition} '

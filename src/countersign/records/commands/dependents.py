@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeAlias
 from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.registry import Referrer
 from countersign.records.access.view import Rows, View
-from countersign.records.commands import queries
+from countersign.records.commands import filters
+from countersign.records.commands.filters import Parameters
 from countersign.records.commands.prepared_command import PreparedCommand
-from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
 
 MAX_RECORDS = 5_000
@@ -165,8 +165,8 @@ class _Search:
         places = ", ".join(parameters.put(record_id) for record_id in record_ids)
         tests = [f't."{field}" IN ({places})', f't."{field}" <> t.id']
         if rows is not None:
-            scope = queries.Scope(self._run.engine.dialect, parameters, "t")
-            tests.append(queries.any_of(scope, referrer.model, rows))
+            scope = filters.Scope(self._run.engine.dialect, parameters, "t")
+            tests.append(filters.any_of(scope, referrer.model, rows))
         text = (
             f'SELECT t.id, t.revision, t."{field}" FROM "{name}" AS t WHERE {" AND ".join(tests)} '
             f"ORDER BY t.id LIMIT {parameters.put(self._limit + 1 - len(self._links))}{self._lock}"

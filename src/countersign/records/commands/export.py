@@ -10,7 +10,7 @@ import msgspec
 
 from countersign.declare import Ref
 from countersign.declare.fields.field import Notation
-from countersign.records.commands import csv_format, limits, list_search, mask_output, queries, select
+from countersign.records.commands import csv_format, filters, limits, list_search, mask_output, select
 from countersign.records.commands.csv_format import (
     NOTATION_KEYS,
     Column,
@@ -21,7 +21,7 @@ from countersign.records.commands.csv_format import (
     read_notation,
 )
 from countersign.records.commands.errors import BadInput
-from countersign.records.commands.queries import Query
+from countersign.records.commands.filters import Query
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import Record, RecordReader
 from countersign.records.masking import placeholder_tokens
@@ -182,7 +182,7 @@ async def _records(
 def _statement(run: Run, model: str, request: ExportRequest) -> select.SelectStatement:
     view = run.view_of(model)
 
-    def named(scope: queries.Scope) -> list[str]:
+    def named(scope: filters.Scope) -> list[str]:
         return [csv_format.name_expression(run, scope, ref) for ref in request.named]
 
     return select.page(run.engine.reading(run.caller, view), view.reach("export"), request.query, named)

@@ -9,10 +9,10 @@ from countersign.kernel.database.read_only import Busy
 from countersign.kernel.errors import Unavailable
 from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView
-from countersign.records.commands import limits, queries, record_names, select, unmask_input
+from countersign.records.commands import filters, limits, record_names, select, unmask_input
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
+from countersign.records.commands.filters import Condition, Parameters, Query, all_of
 from countersign.records.commands.presentation import title_field
-from countersign.records.commands.queries import Condition, Parameters, Query, all_of
 from countersign.records.commands.record_names import RecordLine
 from countersign.records.commands.run import Body, Run
 
@@ -69,8 +69,8 @@ async def _hits(run: Run, view: ModelView, text: str, limit: int) -> list[Record
         return await _adopted_hits(run, view, text, limit)
     parameters = Parameters()
     scope = run.engine.reading(run.caller, view).scope(parameters)
-    contained = [queries.compared(scope, view.model.name, field, "contains", text) for field in _searched_fields(view)]
-    reach_condition = queries.any_of(scope, view.model, view.reach("search" if "search" in view.commands else "list"))
+    contained = [filters.compared(scope, view.model.name, field, "contains", text) for field in _searched_fields(view)]
+    reach_condition = filters.any_of(scope, view.model, view.reach("search" if "search" in view.commands else "list"))
     condition = all_of([f"({' OR '.join(contained)})", reach_condition])
     statement = (
         f'SELECT t.id FROM "{view.model.name}" AS t WHERE {condition} '

@@ -16,16 +16,16 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Row
 from countersign.records.access.view import ModelView, Rows
 from countersign.records.commands import (
+    filters,
     limits,
     mask_output,
-    queries,
     record_names,
     select,
     sqlite_index_hints,
     unmask_input,
 )
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
-from countersign.records.commands.queries import Parameters, Query, all_of
+from countersign.records.commands.filters import Parameters, Query, all_of
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.seek_pagination import KnownPositions, ListQuery, SeekPosition, ranges
 from countersign.records.commands.select import Record, RecordReader, SelectStatement
@@ -153,7 +153,7 @@ def read_query(run: Run, model: str, command: str, body: Body) -> Query:
     Raises:
         BadInput: the query is malformed or contains a placeholder token.
     """
-    query = queries.read(body, f"{model}.{command}")
+    query = filters.read(body, f"{model}.{command}")
     for condition in query.filter:
         refuse_tokens(run, model, condition.field, condition.operator, condition.value)
     return query
@@ -244,10 +244,10 @@ async def search(run: Run, model: str, body: Body, command: str = "search") -> S
         BadInput: the query is refused, or a field cannot be summed or expanded.
     """
     view = run.view_of(model)
-    refuse_unknown_keys(body, (*queries.MEMBERS, "sums", "expand"), f"{model}.search")
+    refuse_unknown_keys(body, (*filters.MEMBERS, "sums", "expand"), f"{model}.search")
     summed = tuple(_summed_field(view, name) for name in record_names.read_fields(body, "sums", limits.MAX_SUMS))
     refs = record_names.read_refs(view, body)
-    search_query = read_query(run, model, "search", {name: body[name] for name in queries.MEMBERS if name in body})
+    search_query = read_query(run, model, "search", {name: body[name] for name in filters.MEMBERS if name in body})
     query = await sqlite_index_hints.with_index_hints(run, view, search_query)
     record_reader = run.engine.reading(run.caller, view)
     select_statement = select.page_with_total(record_reader, view.reach(command), query, summed)
@@ -274,7 +274,7 @@ def _sum(high_half: int, low_half: int, count: int) -> Sum:
 
 
 def _summed_field(view: ModelView, name: str) -> Field:
-    field = queries.clear_field(view, name)
+    field = filters.clear_field(view, name)
     if not isinstance(field, Number):
         raise BadInput(f"{view.model.name}.{name} cannot be summed: its kind must be number or money")
     return field
@@ -300,7 +300,7 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     name = body.get("field")
     if not isinstance(name, str):
         raise BadInput(f"{model}.count_by needs field, a string")
-    field = queries.clear_field(view, name)
+    field = filters.clear_field(view, name)
     if not field.is_countable:
         known_kinds = ", ".join(name for name, kind in run.engine.registry.kinds.items() if kind.is_countable)
         raise BadInput(f"{model}.{name} cannot be grouped by: its kind must be one of {known_kinds}")
@@ -314,14 +314,14 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
 
 
 def _count_statement(
-    record_reader: RecordReader, rows: Rows, name: str, query: queries.Query
+    record_reader: RecordReader, rows: Rows, name: str, query: filters.Query
 ) -> select.SelectStatement:
     parameters = Parameters()
     scope = record_reader.scope(parameters)
     field = record_reader.view.model.fields[name]
     value = scope.group_of(field)
-    clauses = [*queries.filter_clauses(scope, record_reader.view, query.filter)]
-    clauses.append(queries.any_of(scope, record_reader.view.model, rows))
+    clauses = [*filters.filter_clauses(scope, record_reader.view, query.filter)]
+    clauses.append(filters.any_of(scope, record_reader.view.model, rows))
     text = (
         f"SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count "
         f"FROM {record_reader.relation} AS t "

@@ -158,9 +158,9 @@ async def require_username(run: Run, user_id: str, before_values: Values, after_
     username = str(after_values["username"])
     if username == before_values.get("username"):
         return
-    if not people.is_plain(username):
+    if not people.is_unambiguous(username):
         raise BadInput(f"user.username {people.RULE}")
-    if await people.is_taken(run.transaction, username, user_id):
+    if await people.is_username_taken(run.transaction, username, user_id):
         raise BadInput("user.username must be unique: another record has this value, in whatever case")
 
 

@@ -10,10 +10,10 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.model import computed
 from countersign.records.access.people import folded
 from countersign.records.access.view import Condition, ModelView
-from countersign.records.commands import prepared_command, queries, select, unmask_input
+from countersign.records.commands import filters, prepared_command, select, unmask_input
 from countersign.records.commands.errors import BadInput, no_such_record
+from countersign.records.commands.filters import field_named, today
 from countersign.records.commands.prepared_command import FieldInput
-from countersign.records.commands.queries import field_named, today
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import StoredRecord, record_of
 
@@ -83,7 +83,7 @@ def require_guards(
         for condition in conditions:
             is_seen = view is not None and view.knows(condition.field)
             if is_seen is readable and not is_met(model, values, condition):
-                reason = queries.refusal(condition) if readable else ""
+                reason = filters.refusal(condition) if readable else ""
                 raise BadInput(f"{command} is not allowed in this state{reason}")
 
 
@@ -187,7 +187,7 @@ def _refusal_with(run: Run, model: Declared, parent: Declared, command: str) -> 
     """Return the error for a record that is locked because the record of `locked_with` meets `locked_while`."""
     if not are_guards_readable(run.caller.view.models.get(parent.name), model.locked_while):
         return BadInput(f"{command} is not allowed in this state")
-    conditions = queries.clauses(
+    conditions = filters.clauses(
         [replace(condition, field=f"{parent.name}.{condition.field}") for condition in model.locked_while]
     )
     return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {conditions}")
@@ -195,7 +195,7 @@ def _refusal_with(run: Run, model: Declared, parent: Declared, command: str) -> 
 
 def _refusal(run: Run, model: Declared, command: str) -> BadInput:
     if are_guards_readable(run.caller.view.models.get(model.name), model.locked):
-        conditions = queries.clauses(model.locked)
+        conditions = filters.clauses(model.locked)
         return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {conditions}")
     return BadInput(f"{command} is not allowed in this state")
 
@@ -322,7 +322,7 @@ async def _require_met(
                 parents[ref] = await _parent(run, model, ref, values.get(ref))
         if not _is_met(model, values, rule, parents):
             is_seen = view is not None and is_rule_readable(run, view, rule, known_fields)
-            reason = queries.refusal(rule) if is_seen else ""
+            reason = filters.refusal(rule) if is_seen else ""
             raise BadInput(f"{command} is refused{reason}")
 
 

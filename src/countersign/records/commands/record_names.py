@@ -11,8 +11,8 @@ from countersign.declare import Ref
 from countersign.records.access.view import ModelView
 from countersign.records.commands import limits, mask_output, select
 from countersign.records.commands.errors import BadInput, unknown_field
+from countersign.records.commands.filters import Condition, Query
 from countersign.records.commands.presentation import title_field
-from countersign.records.commands.queries import Condition, Query
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import RecordReader
 

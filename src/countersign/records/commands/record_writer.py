@@ -23,10 +23,10 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import ChainEntry
 from countersign.records.base_models import EDIT_STAMPS, RULING, STAMPED
-from countersign.records.commands import checks, preconditions, queries, revisions, select, value_aliases
+from countersign.records.commands import checks, filters, preconditions, revisions, select, value_aliases
 from countersign.records.commands.errors import BadInput, no_such_record
+from countersign.records.commands.filters import Parameters
 from countersign.records.commands.prepared_command import FieldInput
-from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import (
     StoredRecord,
@@ -591,7 +591,7 @@ async def exists_with_values(
 ) -> bool:
     """Return whether a record other than the record with the id `own_id` has these values and is among the rows."""
     parameters = Parameters(own_id)
-    visible_condition = queries.any_of(queries.Scope(run.engine.dialect, parameters, "t"), model, rows)
+    visible_condition = filters.any_of(filters.Scope(run.engine.dialect, parameters, "t"), model, rows)
     terms = (_comparison_terms(model.fields[name], value) for name, value in values.items())
     equal = " AND ".join(f't."{column}" = {parameters.put(term_value)}' for column, term_value in terms)
     text = f'SELECT 1 FROM "{model.name}" AS t WHERE t.id <> $1 AND {equal} AND {visible_condition} LIMIT 1'

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from countersign.declare.fields.field import Stored
 from countersign.declare.rules.modules import is_name
-from countersign.records.commands import queries
+from countersign.records.commands import filters
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Run
 
@@ -65,7 +65,7 @@ async def check_view(run: Run, values: Mapping[str, Stored]) -> None:
     _require_name(values, "view.model")
     query = _decoded(_QUERY, values, "view.query", "{}")
     refuse_unknown_keys(query, ("filter", "order", "q", "group_by"), "view.query")
-    queries.read({name: value for name, value in query.items() if name in ("filter", "order")}, "view.query")
+    filters.read({name: value for name, value in query.items() if name in ("filter", "order")}, "view.query")
     if len(_decoded(_COLUMNS, values, "view.columns", "[]")) > MAX_COLUMNS:
         raise BadInput(f"view.columns may have {MAX_COLUMNS} columns at most")
 
@@ -80,7 +80,7 @@ async def check_dashboard(run: Run, values: Mapping[str, Stored]) -> None:
     if len(tiles) > MAX_TILES:
         raise BadInput(f"dashboard.tiles may have {MAX_TILES} tiles at most")
     for tile in tiles:
-        queries.read({"filter": tile.filter}, "dashboard.tiles")
+        filters.read({"filter": tile.filter}, "dashboard.tiles")
 
 
 async def check_favourite(run: Run, values: Mapping[str, Stored]) -> None:

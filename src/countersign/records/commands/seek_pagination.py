@@ -12,7 +12,7 @@ from typing import NamedTuple
 from countersign.declare.fields.field import Stored
 from countersign.kernel.database.port import Dialect
 from countersign.records.access.view import Rows
-from countersign.records.commands.queries import Parameters, Query, all_of
+from countersign.records.commands.filters import Parameters, Query, all_of
 from countersign.records.commands.select import (
     RecordReader,
     SelectStatement,

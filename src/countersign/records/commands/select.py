@@ -13,8 +13,8 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
-from countersign.records.commands import limits, queries, revisions
-from countersign.records.commands.queries import Condition, Parameters, Query, Scope, all_of, column
+from countersign.records.commands import filters, limits, revisions
+from countersign.records.commands.filters import Condition, Parameters, Query, Scope, all_of, column
 from countersign.records.schema.checks import sum_columns
 from countersign.records.schema.snapshot import ALIASED
 
@@ -299,7 +299,7 @@ class SelectStatement:
         self.values = values
 
 
-Columns = Callable[[queries.Scope], Sequence[str]]
+Columns = Callable[[filters.Scope], Sequence[str]]
 """A function that returns additional expressions to select."""
 
 
@@ -375,7 +375,7 @@ def one(record_reader: RecordReader, rows: Rows, record_id: str) -> SelectStatem
     parameters = Parameters(record_id)
     scope = record_reader.scope(parameters)
     columns = ", ".join(record_reader.columns(scope))
-    visible_condition = queries.any_of(scope, record_reader.view.model, rows)
+    visible_condition = filters.any_of(scope, record_reader.view.model, rows)
     text = f'SELECT {columns} FROM "{record_reader.view.model.name}" AS t WHERE t.id = $1 AND {visible_condition}'
     if is_cacheable:
         # Only two values differ between calls: the id, and the value of TODAY in a row condition, which changes at
@@ -393,8 +393,8 @@ def lock_existing(
     at a time. The columns are id, revision, changed, each field, then the value id of each personal field.
     """
     parameters = Parameters(record_id)
-    scope = queries.Scope(dialect, parameters, "t")
-    visible_condition = queries.any_of(scope, model, rows)
+    scope = filters.Scope(dialect, parameters, "t")
+    visible_condition = filters.any_of(scope, model, rows)
     # Do not lock a hidden record: a caller must not wait for a record that it may not see.
     lock = " FOR UPDATE" if locks and dialect == "postgres" else ""
     text = f'SELECT {_stored_columns(model)} FROM "{model.name}" AS t WHERE t.id = $1 AND {visible_condition}{lock}'
@@ -407,20 +407,20 @@ def _stored_columns(model: Declared) -> str:
     return ", ".join([*columns, *(f't."{name}__value"' for name in personal_fields(model))])
 
 
-def where_clause(scope: queries.Scope, record_reader: RecordReader, rows: Rows, query: Query) -> str:
+def where_clause(scope: filters.Scope, record_reader: RecordReader, rows: Rows, query: Query) -> str:
     """Return the SQL condition that a record matches the query and is visible to the caller.
 
     Raises:
         BadInput: a condition is refused.
     """
     scope.scattered = query.scattered
-    clauses = queries.filter_clauses(scope, record_reader.view, query.filter)
+    clauses = filters.filter_clauses(scope, record_reader.view, query.filter)
     if rows is not None:
-        clauses.append(queries.any_of(scope, record_reader.view.model, rows))
+        clauses.append(filters.any_of(scope, record_reader.view.model, rows))
     return all_of(clauses)
 
 
-def order_terms(scope: queries.Scope, record_reader: RecordReader, query: Query) -> list[Term]:
+def order_terms(scope: filters.Scope, record_reader: RecordReader, query: Query) -> list[Term]:
     """Return the keys of the query's order. The last key is the id, so that the order is total.
 
     Raises:
@@ -431,7 +431,7 @@ def order_terms(scope: queries.Scope, record_reader: RecordReader, query: Query)
     # Omit a key that has the same value in all rows, because the index that finds these rows orders them by id.
     fixed = {condition.field for condition in query.filter if condition.operator == "eq"}
     for key in query.order:
-        field: Field = queries.clear_field(record_reader.view, key.field)
+        field: Field = filters.clear_field(record_reader.view, key.field)
         if is_by_id or (key.field in fixed and key.field != "id"):
             continue
         is_by_id = key.field == "id"
@@ -442,7 +442,7 @@ def order_terms(scope: queries.Scope, record_reader: RecordReader, query: Query)
     return terms if is_by_id else [*terms, *_id_terms(scope, False)]
 
 
-def _id_terms(scope: queries.Scope, is_descending: bool) -> list[Term]:
+def _id_terms(scope: filters.Scope, is_descending: bool) -> list[Term]:
     return [Term(id_column, is_descending, is_key=True) for id_column in scope.id_columns()]
 
 

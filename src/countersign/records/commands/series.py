@@ -12,9 +12,9 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.fields.kinds import LARGEST
 from countersign.kernel.database.port import Row
 from countersign.records.access.view import ModelView
-from countersign.records.commands import limits, list_search, queries, record_names
+from countersign.records.commands import filters, limits, list_search, record_names
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
-from countersign.records.commands.queries import Parameters, Query, Scope, all_of
+from countersign.records.commands.filters import Parameters, Query, Scope, all_of
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import RecordReader, SelectStatement, summed
 from countersign.records.schema.checks import total_of
@@ -132,7 +132,7 @@ def _read(run: Run, model: str, body: Body) -> _Request:
     view = run.view_of(model)
     fn = _one_of(body, "fn", FUNCTIONS, "count")
     step = cast(Step, _one_of(body, "step", STEPS, "month"))
-    day = queries.clear_field(view, _name(body, "date"))
+    day = filters.clear_field(view, _name(body, "date"))
     if not isinstance(day, Date):
         raise BadInput(f"{model}.{day.name} cannot be the date of a series: its kind must be date")
     first_day, last_day = _day(body, "from"), _day(body, "to")
@@ -173,14 +173,14 @@ _DAY = Date()
 
 
 def _number_field(view: ModelView, name: str) -> Field:
-    field = queries.clear_field(view, name)
+    field = filters.clear_field(view, name)
     if not isinstance(field, Number):
         raise BadInput(f"{view.model.name}.{name} cannot be added up: its kind must be number or money")
     return field
 
 
 def _group_field(run: Run, view: ModelView, name: str) -> Field:
-    field = queries.clear_field(view, name)
+    field = filters.clear_field(view, name)
     if not field.is_countable:
         known_kinds = ", ".join(name for name, kind in run.engine.registry.kinds.items() if kind.is_countable)
         raise BadInput(f"{view.model.name}.{name} cannot be grouped by: its kind must be one of {known_kinds}")
@@ -286,8 +286,8 @@ def _parts(run: Run, model: str, request: _Request, parameters: Parameters) -> t
     clauses = [
         f"{day} >= {parameters.put(request.first.isoformat())}",
         f"{day} <= {parameters.put(request.last.isoformat())}",
-        *queries.filter_clauses(scope, view, request.query.filter),
-        queries.any_of(scope, view.model, view.reach("series")),
+        *filters.filter_clauses(scope, view, request.query.filter),
+        filters.any_of(scope, view.model, view.reach("series")),
     ]
     key = "CAST(NULL AS TEXT)" if request.by is None else scope.group_of(request.by)
     return scope, key, all_of(clauses)

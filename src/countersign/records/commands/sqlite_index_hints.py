@@ -10,8 +10,8 @@ import hashlib
 from dataclasses import replace
 
 from countersign.records.access.view import ModelView
-from countersign.records.commands import queries
-from countersign.records.commands.queries import Condition, Parameters, Query
+from countersign.records.commands import filters
+from countersign.records.commands.filters import Condition, Parameters, Query
 from countersign.records.commands.run import Run
 
 MANY_ROWS = 2_000
@@ -53,8 +53,8 @@ def _uses_index(view: ModelView, condition: Condition) -> bool:
 
 async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool:
     parameters = Parameters()
-    scope = queries.Scope(run.engine.dialect, parameters, "t", run.caller.view)
-    (condition_text,) = queries.filter_clauses(scope, view, [condition])
+    scope = filters.Scope(run.engine.dialect, parameters, "t", run.caller.view)
+    (condition_text,) = filters.filter_clauses(scope, view, [condition])
     limit = parameters.put(MANY_ROWS)
     text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {condition_text} LIMIT {limit})'
     # Use a digest as the key, because the cache may contain many filters, each megabytes long.

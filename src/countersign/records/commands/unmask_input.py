@@ -10,10 +10,10 @@ from countersign.declare.fields.field import LITERAL, Stored
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.kernel import ids
 from countersign.records.access.view import Domain, ModelView
-from countersign.records.commands import queries, select
+from countersign.records.commands import filters, select
 from countersign.records.commands.errors import BadInput, unknown_field
+from countersign.records.commands.filters import Parameters
 from countersign.records.commands.prepared_command import FieldInput
-from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import StoredRecord
 from countersign.records.masking import placeholder_tokens
@@ -200,8 +200,8 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
         record_reader = run.engine.reading(run.caller, view)
         return await run.read_one(record_reader, select.one(record_reader, view.visible, record_id)) is not None
     parameters = Parameters(record_id)
-    scope = queries.Scope(run.engine.dialect, parameters, "t")
-    visible_condition = queries.any_of(scope, view.model, view.visible)
+    scope = filters.Scope(run.engine.dialect, parameters, "t")
+    visible_condition = filters.any_of(scope, view.model, view.visible)
     text = f'SELECT 1 FROM "{model}" AS t WHERE t.id = $1 AND {visible_condition}'
     return await run.reader.fetch_one(text, *parameters.values) is not None
 
@@ -261,13 +261,13 @@ async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozen
         return frozenset(record_ids)
     if view.model.table is not None:
         record_reader = run.engine.reading(run.caller, view)
-        query = select.Query(filter=(queries.Condition("id", "in", list(record_ids)),))
+        query = select.Query(filter=(filters.Condition("id", "in", list(record_ids)),))
         rows = await run.read_all(record_reader, select.page(record_reader, view.visible, query))
         return frozenset(row[0] for row in rows)
     parameters = Parameters()
-    scope = queries.Scope(run.engine.dialect, parameters, "t")
+    scope = filters.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(record_id) for record_id in record_ids)
-    visible_condition = queries.any_of(scope, view.model, view.visible)
+    visible_condition = filters.any_of(scope, view.model, view.visible)
     text = f'SELECT t.id FROM "{model}" AS t WHERE t.id IN ({places}) AND {visible_condition}'
     return frozenset(row[0] for row in await run.reader.fetch(text, *parameters.values))
 
@@ -279,9 +279,9 @@ async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dic
         async with run.writing() as write_run:
             return await store.revisions(write_run, view, record_ids)
     parameters = Parameters()
-    scope = queries.Scope(run.engine.dialect, parameters, "t")
+    scope = filters.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(record_id) for record_id in record_ids)
-    visible_condition = queries.any_of(scope, view.model, view.visible)
+    visible_condition = filters.any_of(scope, view.model, view.visible)
     text = f'SELECT t.id, t.revision FROM "{view.model.name}" AS t WHERE t.id IN ({places}) AND {visible_condition}'
     return dict(await run.reader.fetch(text, *parameters.values))
 
@@ -511,10 +511,10 @@ async def _occurring_in(run: Run, value_ids: Sequence[int], among_fields: Sequen
     occurring_ids: set[int] = set()
     for model, field in among_fields:
         parameters = Parameters()
-        scope = queries.Scope(run.engine.dialect, parameters, "t")
+        scope = filters.Scope(run.engine.dialect, parameters, "t")
         places = ", ".join(parameters.put(value_id) for value_id in value_ids)
         view = run.view_of(model)
-        visible_condition = queries.any_of(scope, view.model, view.visible)
+        visible_condition = filters.any_of(scope, view.model, view.visible)
         column, shown_condition = f't."{field}__value"', _shows_own(run, view, field, parameters)
         text = (
             f'SELECT DISTINCT {column} FROM "{model}" AS t WHERE {column} IN ({places}) AND '
@@ -544,8 +544,8 @@ async def text_in(run: Run, model: str, field: str, order_field: str, value: str
     if view is None or field not in view.fields:
         return None
     parameters = Parameters(value)
-    scope = queries.Scope(run.engine.dialect, parameters, "t")
-    visible_condition = queries.any_of(scope, view.model, view.visible)
+    scope = filters.Scope(run.engine.dialect, parameters, "t")
+    visible_condition = filters.any_of(scope, view.model, view.visible)
     shown_condition = "" if order_field == "id" else _shows_own(run, view, field, parameters)
     text = (
         f'SELECT t."{field}" FROM "{model}" AS t WHERE t."{order_field}" = $1 AND '

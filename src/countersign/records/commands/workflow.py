@@ -19,9 +19,9 @@ from countersign.records.commands import (
     value_aliases,
 )
 from countersign.records.commands.errors import BadInput, unknown_field
+from countersign.records.commands.filters import today
 from countersign.records.commands.preconditions import require_revision
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
-from countersign.records.commands.queries import today
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import StoredRecord, record_of
 

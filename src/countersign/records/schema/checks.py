@@ -28,7 +28,7 @@ def total_of(high_half: int | Decimal, low_half: int | Decimal) -> int:
 _MAX_EXAMPLES = 3
 
 
-def substitute(registry: Registry, table: str, name: str) -> Stored:
+def value_for_existing(registry: Registry, table: str, name: str) -> Stored:
     """Return the value that existing records get in an empty required field: the initial state of the workflow, or else
     the default of the field. Return None if the declaration has no suitable value."""
     model = registry.models[table]
@@ -71,7 +71,7 @@ async def obstacle(reader: Reader, registry: Registry, step: Step, *, earlier_st
     row_task = step.row_task
     if row_task is None or row_task.kind not in ("default", "options"):
         return None
-    if substitute(registry, row_task.table, row_task.field) is not None:
+    if value_for_existing(registry, row_task.table, row_task.field) is not None:
         return None
     if row_task.kind == "default":
         has_column = row_task.column_exists or not earlier_steps_pending
@@ -96,13 +96,13 @@ async def _removed_option_count_text(reader: Reader, row_task: RowTask) -> str:
     placeholders = ", ".join(f"${number}" for number in range(1, len(row_task.options) + 1))
     text = f'SELECT count(*) FROM "{row_task.table}" WHERE "{row_task.field}" IN ({placeholders})'
     row = await reader.fetch_one(text, *row_task.options)
-    return _records(0 if row is None else row[0])
+    return _records_text(0 if row is None else row[0])
 
 
 async def _empty_obstacle(reader: Reader, registry: Registry, row_task: RowTask, *, has_column: bool) -> str | None:
     where_empty = f' WHERE "{row_task.field}" IS NULL' if has_column else ""
     row = await reader.fetch_one(f'SELECT count(*) FROM "{row_task.table}"{where_empty}')
-    count_text = _records(0 if row is None else row[0])
+    count_text = _records_text(0 if row is None else row[0])
     if not count_text:
         return None
     field = registry.models[row_task.table].fields[row_task.field]
@@ -125,5 +125,5 @@ async def _duplicate_obstacle(reader: Reader, unique: Unique) -> str | None:
     )
 
 
-def _records(count: int) -> str:
+def _records_text(count: int) -> str:
     return "" if not count else "1 record" if count == 1 else f"{count} records"

@@ -28,25 +28,25 @@ from countersign.records.schema.snapshot import (
 def with_unfilled(snapshot: Snapshot, table: str, column: str, *, includes_column: bool = False) -> Snapshot:
     """Return the snapshot in which all columns derived from this column are marked as unfilled. With `includes_column`,
     this column is marked too."""
-    table_columns = [*_made_from(snapshot, table, column), *([(table, column)] if includes_column else [])]
+    table_columns = [*_derived_columns(snapshot, table, column), *([(table, column)] if includes_column else [])]
     tables = dict(snapshot.tables)
-    for name, table_entry in table_columns:
+    for name, column_name in table_columns:
         unfilled_table = tables[name]
-        if table_entry not in unfilled_table.unfilled:
-            tables[name] = msgspec.structs.replace(unfilled_table, unfilled=(*unfilled_table.unfilled, table_entry))
+        if column_name not in unfilled_table.unfilled:
+            tables[name] = msgspec.structs.replace(unfilled_table, unfilled=(*unfilled_table.unfilled, column_name))
     return Snapshot(tables, snapshot.versions)
 
 
-def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[str, str]]:
+def _derived_columns(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[str, str]]:
     column_path = f"{table}.{column}"
-    for name, table_entry in snapshot.tables.items():
-        for other_column in table_entry.columns:
+    for name, table_snapshot in snapshot.tables.items():
+        for other_column in table_snapshot.columns:
             is_copy = name == table and other_column.name in (column + FOLDED_SUFFIX, column + VALUE_ID_SUFFIX)
             if is_copy or column_path in other_column.direct_sources:
                 yield name, other_column.name
 
 
-def next_to_fill(now: Snapshot, after_snapshot: Snapshot) -> tuple[str, Column, str, RowTask] | None:
+def next_to_fill(current: Snapshot, after_snapshot: Snapshot) -> tuple[str, Column, str, RowTask] | None:
     """Return the next column to fill, or None if all columns are filled.
 
     All sources of the returned column are already filled. The result is the table name, the declared column, the
@@ -56,16 +56,16 @@ def next_to_fill(now: Snapshot, after_snapshot: Snapshot) -> tuple[str, Column, 
         (name, column.name): column
         for name, table_snapshot in after_snapshot.tables.items()
         for column in table_snapshot.columns
-        if _is_unfilled(now, name, column)
+        if _is_unfilled(current, name, column)
     }
     for (name, _), column in unfilled_columns.items():
         if not any((name_of, source) in unfilled_columns for name_of, source in _sources(name, column)):
-            return (name, column, *_filling(name, column))
+            return (name, column, *_fill_task(name, column))
     return None
 
 
-def _is_unfilled(now: Snapshot, table: str, new_column: Column) -> bool:
-    installed_table = now.tables[table]
+def _is_unfilled(current: Snapshot, table: str, new_column: Column) -> bool:
+    installed_table = current.tables[table]
     installed_column = installed_table.column(new_column.name)
     if installed_column is None:
         return False
@@ -85,7 +85,7 @@ def _sources(table: str, column: Column) -> Iterator[tuple[str, str]]:
         yield model, field
 
 
-def _filling(table: str, column: Column) -> tuple[str, RowTask]:
+def _fill_task(table: str, column: Column) -> tuple[str, RowTask]:
     if column.name.endswith(FOLDED_SUFFIX):
         field = column.name.removesuffix(FOLDED_SUFFIX)
         return f"fold {table}.{field} for searching", RowTask("folded", table, field)
@@ -129,12 +129,12 @@ def steps_between(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Ki
     """
     return (
         []
-        if _in_order(before_snapshot) == _in_order(after_snapshot)
-        else _planned(before_snapshot, after_snapshot, kinds)
+        if _sorted_snapshot(before_snapshot) == _sorted_snapshot(after_snapshot)
+        else _planner(before_snapshot, after_snapshot, kinds)
     )
 
 
-def _planned(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds) -> list[Step]:
+def _planner(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds) -> list[Step]:
     planner = _Planner(before_snapshot, after_snapshot, kinds)
     for name in after_snapshot.tables:
         if name not in before_snapshot.tables:
@@ -142,19 +142,19 @@ def _planned(before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds) 
     for name in after_snapshot.tables:
         planner.rename(name)
     for name in after_snapshot.tables:
-        planner.take_away(name)
+        planner.drop_undeclared(name)
     for name in after_snapshot.tables:
         planner.add(name)
     planner.fill()
     for name in after_snapshot.tables:
         planner.finish(name)
     planner.drop([name for name in before_snapshot.tables if name not in after_snapshot.tables])
-    if planner.now.versions != after_snapshot.versions:
+    if planner.current.versions != after_snapshot.versions:
         planner.note_versions()
     return planner.steps
 
 
-def _in_order(snapshot: Snapshot) -> Snapshot:
+def _sorted_snapshot(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with columns and indexes sorted by name, since the order of their creation is irrelevant."""
     tables = {
         name: msgspec.structs.replace(
@@ -171,7 +171,7 @@ class _Planner:
     """Collects the steps of an upgrade. Each step begins with the snapshot of the previous step."""
 
     def __init__(self, before_snapshot: Snapshot, after_snapshot: Snapshot, kinds: Kinds) -> None:
-        self.now = before_snapshot
+        self.current = before_snapshot
         self._kinds = kinds
         self.steps: list[Step] = []
         self._before: Snapshot = before_snapshot
@@ -182,9 +182,11 @@ class _Planner:
         self, sentence: str, statement: str, state_after: ModelTable | Snapshot, row_task: RowTask | None = None
     ) -> None:
         """Add a step that does not delete data."""
-        self._append(Step(sentence, (statement,) if statement else (), self._whole(state_after), row_task=row_task))
+        self._append(
+            Step(sentence, (statement,) if statement else (), self._snapshot_after(state_after), row_task=row_task)
+        )
 
-    def _destroy(
+    def _destructive_step(
         self,
         name: str,
         sentence: str,
@@ -193,17 +195,17 @@ class _Planner:
         row_task: RowTask | None,
     ) -> None:
         """Add a step that deletes data of a table."""
-        desired_snapshot = self._whole(state_after)
+        desired_snapshot = self._snapshot_after(state_after)
         self._append(
             Step(sentence, tuple(statements), desired_snapshot, is_destructive=True, row_task=row_task, loses_from=name)
         )
 
     def _append(self, step: Step) -> None:
-        self.now = step.after
+        self.current = step.after
         self.steps.append(step)
 
-    def _whole(self, state_after: ModelTable | Snapshot) -> Snapshot:
-        return state_after if isinstance(state_after, Snapshot) else _with(self.now, state_after)
+    def _snapshot_after(self, state_after: ModelTable | Snapshot) -> Snapshot:
+        return state_after if isinstance(state_after, Snapshot) else _with_table(self.current, state_after)
 
     def create(self, name: str) -> None:
         """Add a step that creates a table. Its refs are added later, when all tables exist."""
@@ -221,46 +223,46 @@ class _Planner:
     def rename(self, name: str) -> None:
         """Add steps that rename the columns of renamed fields. Their indexes are dropped and created again."""
         for column in self._after.tables[name].columns:
-            renamed_column = self.now.tables[name].column(column.former_name)
-            if renamed_column is not None and self.now.tables[name].column(column.name) is None:
+            renamed_column = self.current.tables[name].column(column.former_name)
+            if renamed_column is not None and self.current.tables[name].column(column.name) is None:
                 self._rename_column(name, renamed_column, column.name)
 
     def _rename_column(self, name: str, column: Column, new_name: str) -> None:
-        for index in [index for index in self.now.tables[name].indexes if _is_over(index, [column])]:
+        for index in [index for index in self.current.tables[name].indexes if _is_over(index, [column])]:
             self._drop_index(name, index)
         self._added.add((name, new_name))
         text = f'ALTER TABLE "{name}" RENAME COLUMN "{column.name}" TO "{new_name}"'
-        table_after = _renamed(self.now.tables[name], column, new_name)
+        table_after = _renamed(self.current.tables[name], column, new_name)
         self._step(f"rename {name}.{column.name} to {name}.{new_name}", text, table_after)
 
-    def take_away(self, name: str) -> None:
+    def drop_undeclared(self, name: str) -> None:
         """Add steps that drop the indexes, columns and options of a table that are no longer declared in the same
         form."""
         new_table = self._after.tables[name]
-        present_columns = self.now.tables[name].columns
+        present_columns = self.current.tables[name].columns
         removed_columns = [
             column for column in present_columns if not _stays(column, new_table.column(column.name), self._kinds)
         ]
-        for index in list(self.now.tables[name].indexes):
+        for index in list(self.current.tables[name].indexes):
             if index not in new_table.indexes or _is_over(index, removed_columns):
                 self._drop_index(name, index)
         for column in removed_columns:
             self._drop_column(name, column, new_table.column(column.name))
-        for column in list(self.now.tables[name].columns):
-            self._take_options(name, column, new_table.column(column.name))
+        for column in list(self.current.tables[name].columns):
+            self._remove_options(name, column, new_table.column(column.name))
 
     def _drop_index(self, name: str, index: Index) -> None:
-        now = self.now.tables[name]
-        indexes_left = [kept_index for kept_index in now.indexes if kept_index.name != index.name]
-        table_after = msgspec.structs.replace(now, indexes=indexes_left)
+        current_table = self.current.tables[name]
+        other_indexes = [kept_index for kept_index in current_table.indexes if kept_index.name != index.name]
+        table_after = msgspec.structs.replace(current_table, indexes=other_indexes)
         self._step(f"drop the index of {name} by {index.terms}", f'DROP INDEX "{index.name}"', table_after)
 
     def _drop_column(self, name: str, column: Column, new_column: Column | None) -> None:
-        now = self.now.tables[name]
+        current_table = self.current.tables[name]
         table_after = msgspec.structs.replace(
-            now,
-            columns=[kept_column for kept_column in now.columns if kept_column.name != column.name],
-            unfilled=tuple(name for name in now.unfilled if name != column.name),
+            current_table,
+            columns=[kept_column for kept_column in current_table.columns if kept_column.name != column.name],
+            unfilled=tuple(name for name in current_table.unfilled if name != column.name),
         )
         text = f'ALTER TABLE "{name}" DROP COLUMN "{column.name}"'
         field = column.name.removesuffix(VALUE_ID_SUFFIX)
@@ -268,33 +270,41 @@ class _Planner:
             self._step(f"drop the folded copies of {name}.{column.name.removesuffix(FOLDED_SUFFIX)}", text, table_after)
         elif column.label is not None:
             sentence = f"forget the {column.label} values of {name}.{field} in the vault and their copies in the audit"
-            self._destroy(name, sentence, [text], table_after, RowTask("release", name, field))
+            self._destructive_step(name, sentence, [text], table_after, RowTask("release", name, field))
         else:
-            becomes = "" if new_column is None else f", since {_words(column)} cannot become {_words(new_column)}"
-            self._destroy(name, f"drop {name}.{column.name} with its values{becomes}", [text], table_after, None)
+            becomes = (
+                "" if new_column is None else f", since {_column_text(column)} cannot become {_column_text(new_column)}"
+            )
+            self._destructive_step(
+                name, f"drop {name}.{column.name} with its values{becomes}", [text], table_after, None
+            )
 
-    def _take_options(self, name: str, column: Column, new_column: Column | None) -> None:
+    def _remove_options(self, name: str, column: Column, new_column: Column | None) -> None:
         if new_column is None or new_column.kind != "select":
             return
         removed_options = tuple(option for option in column.options if option not in new_column.options)
         if not removed_options:
             return
-        now = self.now.tables[name]
+        current_table = self.current.tables[name]
         narrowed_column = msgspec.structs.replace(column, options=new_column.options)
-        table_after = msgspec.structs.replace(now, columns=_replaced(now, narrowed_column))
+        table_after = msgspec.structs.replace(current_table, columns=_replaced(current_table, narrowed_column))
         row_task = RowTask("options", name, column.name, removed_options)
         sentence = f"take {', '.join(removed_options)} out of {name}.{column.name}"
-        self._destroy(name, sentence, [], with_unfilled(_with(self.now, table_after), name, column.name), row_task)
+        self._destructive_step(
+            name, sentence, [], with_unfilled(_with_table(self.current, table_after), name, column.name), row_task
+        )
 
     def add(self, name: str) -> None:
         """Add steps that add the missing columns of a table."""
         for column in self._after.tables[name].columns:
-            if self.now.tables[name].column(column.name) is not None:
+            if self.current.tables[name].column(column.name) is not None:
                 continue
             references = f' REFERENCES "{column.references}" (id)' if column.references else ""
             text = f'ALTER TABLE "{name}" ADD COLUMN "{column.name}" {column.type}{references}'
-            now = self.now.tables[name]
-            after_adding = _with(self.now, msgspec.structs.replace(now, columns=[*now.columns, column]))
+            current_table = self.current.tables[name]
+            after_adding = _with_table(
+                self.current, msgspec.structs.replace(current_table, columns=[*current_table.columns, column])
+            )
             # A table that this upgrade creates has no rows to fill.
             if name in self._before.tables:
                 after_adding = with_unfilled(after_adding, name, column.name, includes_column=_is_filled(column))
@@ -304,18 +314,20 @@ class _Planner:
     def fill(self) -> None:
         """Add steps that fill columns of existing rows, each column after its sources."""
         while True:
-            column_to_fill = next_to_fill(self.now, self._after)
+            column_to_fill = next_to_fill(self.current, self._after)
             if column_to_fill is None:
                 return
             name, filled_column, sentence, row_task = column_to_fill
-            now = self.now.tables[name]
+            current_table = self.current.tables[name]
             table_after = msgspec.structs.replace(
-                now,
-                columns=_replaced(now, filled_column),
-                unfilled=tuple(name for name in now.unfilled if name != filled_column.name),
+                current_table,
+                columns=_replaced(current_table, filled_column),
+                unfilled=tuple(name for name in current_table.unfilled if name != filled_column.name),
             )
             row_task = replace(row_task, column_exists=self._column_exists(name, filled_column.name))
-            self._step(sentence, "", with_unfilled(_with(self.now, table_after), name, filled_column.name), row_task)
+            self._step(
+                sentence, "", with_unfilled(_with_table(self.current, table_after), name, filled_column.name), row_task
+            )
 
     def _column_exists(self, name: str, column: str) -> bool:
         """Return whether the column exists before the first step, so that checks can query it."""
@@ -325,17 +337,19 @@ class _Planner:
         """Add steps that create the missing indexes of a filled table and record its remaining changes."""
         new_table = self._after.tables[name]
         for index in new_table.indexes:
-            now = self.now.tables[name]
-            if index not in now.indexes:
+            current_table = self.current.tables[name]
+            if index not in current_table.indexes:
                 unique = "UNIQUE " if index.is_unique else ""
                 text = f'CREATE {unique}INDEX "{index.name}" ON "{name}" {index.statement}'
-                after_finishing = self._whole(msgspec.structs.replace(now, indexes=[*now.indexes, index]))
+                after_finishing = self._snapshot_after(
+                    msgspec.structs.replace(current_table, indexes=[*current_table.indexes, index])
+                )
                 column = index.terms.strip('"')
                 is_checked = index.is_unique and new_table.column(column) is not None
                 sentence = f"index {name} by {index.terms}{', which must be unique' if index.is_unique else ''}"
-                sought = Unique(name, column, self._column_exists(name, column)) if is_checked else None
-                self._append(Step(sentence, (text,), after_finishing, unique=sought))
-        if self.now.tables[name] != new_table:
+                unique_check = Unique(name, column, self._column_exists(name, column)) if is_checked else None
+                self._append(Step(sentence, (text,), after_finishing, unique=unique_check))
+        if self.current.tables[name] != new_table:
             self._step(f"note the fields of {name}", "", new_table)
 
     def drop(self, names: list[str]) -> None:
@@ -344,27 +358,27 @@ class _Planner:
         First, the references between these tables are removed, and their values are released in the vault.
         """
         for name in names:
-            self._untie(name, names)
+            self._drop_references(name, names)
         for name in names:
-            tables = {item: kept_table for item, kept_table in self.now.tables.items() if item != name}
+            tables = {item: kept_table for item, kept_table in self.current.tables.items() if item != name}
             # The change log is not needed after its records are deleted.
             texts = [f'DROP TABLE "{name}"', f"DELETE FROM record_change WHERE model = '{name}'"]
-            snapshot_after = Snapshot(tables, self.now.versions)
-            self._destroy(name, f"drop the table {name} with its records", texts, snapshot_after, None)
+            snapshot_after = Snapshot(tables, self.current.versions)
+            self._destructive_step(name, f"drop the table {name} with its records", texts, snapshot_after, None)
 
-    def _untie(self, name: str, names: list[str]) -> None:
+    def _drop_references(self, name: str, names: list[str]) -> None:
         tied_columns = [
-            column for column in self.now.tables[name].columns if column.label or column.references in names
+            column for column in self.current.tables[name].columns if column.label or column.references in names
         ]
-        for index in [index for index in self.now.tables[name].indexes if _is_over(index, tied_columns)]:
+        for index in [index for index in self.current.tables[name].indexes if _is_over(index, tied_columns)]:
             self._drop_index(name, index)
         for column in tied_columns:
             self._drop_column(name, column, None)
 
     def note_versions(self) -> None:
         """Add the last step, which records the installed versions of the modules."""
-        snapshot_after = Snapshot(self.now.tables, dict(self._after.versions))
-        self._step(f"note the versions: {_listed(snapshot_after.versions)}", "", snapshot_after)
+        snapshot_after = Snapshot(self.current.tables, dict(self._after.versions))
+        self._step(f"note the versions: {_versions_text(snapshot_after.versions)}", "", snapshot_after)
 
 
 def _is_over(index: Index, columns: Iterable[Column]) -> bool:
@@ -392,13 +406,13 @@ def _is_filled(column: Column) -> bool:
     return column.is_required or bool(column.direct_sources) or column.name.endswith((FOLDED_SUFFIX, VALUE_ID_SUFFIX))
 
 
-def _words(column: Column) -> str:
+def _column_text(column: Column) -> str:
     if column.references is not None:
         return f"a ref to {column.references}"
     return f"a computed {column.kind}" if column.direct_sources else f"a {column.kind}"
 
 
-def _with(snapshot: Snapshot, table: ModelTable) -> Snapshot:
+def _with_table(snapshot: Snapshot, table: ModelTable) -> Snapshot:
     return Snapshot({**snapshot.tables, table.name: table}, snapshot.versions)
 
 
@@ -414,9 +428,9 @@ def _renamed(table: ModelTable, column: Column, new_name: str) -> ModelTable:
     )
 
 
-def _replaced(now: ModelTable, new_column: Column) -> list[Column]:
-    return [new_column if column.name == new_column.name else column for column in now.columns]
+def _replaced(table: ModelTable, new_column: Column) -> list[Column]:
+    return [new_column if column.name == new_column.name else column for column in table.columns]
 
 
-def _listed(versions: Mapping[str, str]) -> str:
+def _versions_text(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())

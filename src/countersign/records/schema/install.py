@@ -77,7 +77,7 @@ class UpgradePlan:
             raise ConflictingData("; ".join(self.obstacles))
 
 
-async def plan(database: Database, registry: Registry) -> UpgradePlan:
+async def plan_upgrade(database: Database, registry: Registry) -> UpgradePlan:
     """Return what an upgrade would do now, without changing anything.
 
     Raises:
@@ -121,14 +121,14 @@ async def require_applied(database: Database, registry: Registry) -> None:
         text = f"steps of modules are pending: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more_text}"
         raise SchemaBehind(text, "Run: countersign db upgrade")
     raise SchemaBehind(
-        f"the database has the modules {_listed(installed_before)}, and the settings (COUNTERSIGN_MODULES) "
-        f"name {_listed(desired_state)}",
+        f"the database has the modules {_installed_text(installed_before)}, and the settings (COUNTERSIGN_MODULES) "
+        f"name {_installed_text(desired_state)}",
         "Say the same COUNTERSIGN_MODULES as the server. Where the database is to change, stop the service, and run: "
         "countersign modules apply",
     )
 
 
-def _listed(snapshot: Snapshot) -> str:
+def _installed_text(snapshot: Snapshot) -> str:
     return ", ".join(sorted(snapshot.versions))
 
 
@@ -146,7 +146,7 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
         PrivilegeMissing: the PostgreSQL role may not create or alter tables.
     """
     await migrate.upgrade(database, MIGRATIONS)
-    upgrade_plan = await plan(database, registry)
+    upgrade_plan = await plan_upgrade(database, registry)
     upgrade_plan.require(destroy=destroy)
     if not upgrade_plan.steps:
         return []
@@ -163,7 +163,7 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
             step = await upgrade_run.next_step(transaction)
             if step is None:
                 break
-            is_taken = await upgrade_run.go_on(transaction, step, destroy=destroy)
+            is_taken = await upgrade_run.run_batch(transaction, step, destroy=destroy)
         if is_taken:
             taken_steps.append(step)
             if not is_first:
@@ -196,13 +196,13 @@ class _Upgrade:
             self._steps = steps_between(installed_before, desired_state, self._registry.kinds.values())
         return self._steps[0] if self._steps else None
 
-    async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:
+    async def run_batch(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:
         """Run one batch of the step's task or, after the last batch, the statements of the step. Return whether the
         step is complete."""
         state = await transaction.fetch_one(_STATE, _UNDER_WAY)
         progress = None if state is None else msgspec.json.decode(state[0], type=Progress)
         if progress is None or progress.sentence != step.sentence:
-            await self._require(transaction, step, destroy=destroy)
+            await self._require_step(transaction, step, destroy=destroy)
             progress = Progress(step.sentence, "")
         row_task = step.row_task
         last_row_id = None if row_task is None else await self._rows.batch(transaction, row_task, progress.last)
@@ -215,7 +215,7 @@ class _Upgrade:
         await transaction.run(_FORGET, _UNDER_WAY)
         return True
 
-    async def _require(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
+    async def _require_step(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
         """Check the step again, because rows may have changed since the upgrade was planned."""
         if step.loses_from and self._dialect == "postgres":
             # No row may be added between the check and the loss.

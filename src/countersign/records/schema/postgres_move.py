@@ -13,7 +13,7 @@ from countersign.records.schema.snapshot import EMPTY, Snapshot
 TARGET: Dialect = "postgres"
 
 
-def target(registry: Registry, snapshot: Snapshot) -> Snapshot:
+def target_snapshot(registry: Registry, snapshot: Snapshot) -> Snapshot:
     """Return the PostgreSQL schema that corresponds to the schema installed on SQLite. Fields keep their bits in the
     masks of records."""
     return desired_snapshot(registry, snapshot, TARGET)
@@ -29,7 +29,7 @@ async def require_same(reader: Reader, snapshot: Snapshot) -> None:
         raise SchemaMismatch("the modules were changed while the databases were moved: run the command again")
 
 
-async def make(transaction: Transaction, snapshot: Snapshot) -> None:
+async def create_tables(transaction: Transaction, snapshot: Snapshot) -> None:
     """Create all tables in the transaction. They are empty.
 
     Raises:
@@ -41,8 +41,8 @@ async def make(transaction: Transaction, snapshot: Snapshot) -> None:
             await transaction.run(in_dialect(statement, TARGET))
 
 
-async def settle(transaction: Transaction, snapshot: Snapshot, secret: bytes) -> None:
+async def complete_installation(transaction: Transaction, snapshot: Snapshot, secret: bytes) -> None:
     """Complete the installation after the rows are copied: record the installed schema, and add the audit lanes that
     only PostgreSQL has. `secret` is the secret of the database."""
     await install.record_snapshot(transaction, install.ALL, snapshot)
-    await Chain(TARGET, secret).widen(transaction)
+    await Chain(TARGET, secret).add_missing_lanes(transaction)

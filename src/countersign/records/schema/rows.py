@@ -11,7 +11,7 @@ from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Row, Transaction, Value
 from countersign.records.access.people import folded
 from countersign.records.masking.vault import PersonalValue, Vault
-from countersign.records.schema.checks import substitute, sum_columns, total_of
+from countersign.records.schema.checks import sum_columns, total_of, value_for_existing
 from countersign.records.schema.snapshot import FOLDED_SUFFIX, VALUE_ID_SUFFIX, RowTask
 
 BATCH = 2_000
@@ -32,33 +32,33 @@ class RowTaskRunner:
             case "default":
                 return await self._fill(transaction, row_task, last_id)
             case "made":
-                return await self._make(transaction, row_task, last_id)
+                return await self._compute(transaction, row_task, last_id)
             case "folded":
                 return await _fold(transaction, row_task, last_id)
             case "value":
                 return await self._hold(transaction, row_task, last_id)
             case "options":
-                return await self._take_options(transaction, row_task, last_id)
+                return await self._remove_options(transaction, row_task, last_id)
             case "release":
                 return await self._release(transaction, row_task, last_id)
 
     async def _fill(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
-        value = substitute(self._registry, row_task.table, row_task.field)
+        value = value_for_existing(self._registry, row_task.table, row_task.field)
         rows = await _rows(transaction, row_task.table, "", f'"{row_task.field}" IS NULL', last_id)
         return await _write(transaction, row_task.table, row_task.field, [(row[0], value) for row in rows])
 
-    async def _take_options(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
-        value = substitute(self._registry, row_task.table, row_task.field)
+    async def _remove_options(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
+        value = value_for_existing(self._registry, row_task.table, row_task.field)
         # A rule requires that options are plain words, so they are safe in a statement.
         removed_options = ", ".join(f"'{option}'" for option in row_task.options)
         rows = await _rows(transaction, row_task.table, "", f'"{row_task.field}" IN ({removed_options})', last_id)
         return await _write(transaction, row_task.table, row_task.field, [(row[0], value) for row in rows])
 
-    async def _make(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
+    async def _compute(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
         model = self._registry.models[row_task.table]
         total = self._total(row_task)
         if total is not None:
-            return await _add_up(transaction, total, last_id)
+            return await _compute_totals(transaction, total, last_id)
         names = list(model.fields)
         rows = await _rows(transaction, row_task.table, "".join(f', "{name}"' for name in names), "", last_id)
         changes: list[tuple[str, Value]] = []
@@ -69,7 +69,7 @@ class RowTaskRunner:
                 _require_in_range(model, record_id, {row_task.field: made_value})
                 changes.append((record_id, made_value))
         if model.fields[row_task.field].personal:
-            await self._forget(transaction, row_task, [record_id for record_id, _ in changes])
+            await self._release_changed(transaction, row_task, [record_id for record_id, _ in changes])
         await _write(transaction, row_task.table, row_task.field, changes)
         return _last(rows)
 
@@ -78,11 +78,11 @@ class RowTaskRunner:
         computed_field = (row_task.table, row_task.field)
         return next((total for total in totals if (total.parent.name, total.field) == computed_field), None)
 
-    async def _forget(self, transaction: Transaction, row_task: RowTask, record_ids: Sequence[str]) -> None:
+    async def _release_changed(self, transaction: Transaction, row_task: RowTask, record_ids: Sequence[str]) -> None:
         """Release the value ids of values that are about to change. A later step assigns new value ids."""
         for record_id in record_ids:
             text = f'SELECT id, "{row_task.field}{VALUE_ID_SUFFIX}" FROM "{row_task.table}" WHERE id = $1'
-            await self._give_up(transaction, row_task, await transaction.fetch(text, record_id))
+            await self._release_values(transaction, row_task, await transaction.fetch(text, record_id))
 
     async def _hold(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
         field = self._registry.models[row_task.table].fields[row_task.field]
@@ -98,10 +98,10 @@ class RowTaskRunner:
     async def _release(self, transaction: Transaction, row_task: RowTask, last_id: str) -> str | None:
         column = f'"{row_task.field}{VALUE_ID_SUFFIX}"'
         rows = await _rows(transaction, row_task.table, f", {column}", f"{column} IS NOT NULL", last_id)
-        await self._give_up(transaction, row_task, rows)
+        await self._release_values(transaction, row_task, rows)
         return _last(rows)
 
-    async def _give_up(self, transaction: Transaction, row_task: RowTask, rows: Sequence[Row]) -> None:
+    async def _release_values(self, transaction: Transaction, row_task: RowTask, rows: Sequence[Row]) -> None:
         held_rows = [(record_id, value_id) for record_id, value_id in rows if value_id is not None]
         for record_id, _ in held_rows:
             await self._vault.drop_aliases(transaction, row_task.table, record_id, row_task.field)
@@ -116,7 +116,7 @@ async def _fold(transaction: Transaction, row_task: RowTask, last_id: str) -> st
     return await _write(transaction, row_task.table, row_task.field + FOLDED_SUFFIX, changes)
 
 
-async def _add_up(transaction: Transaction, total: Total, last_id: str) -> str | None:
+async def _compute_totals(transaction: Transaction, total: Total, last_id: str) -> str | None:
     parent = total.parent.name
     child, group_condition = total.child.name, f'child."{total.by}" = "{parent}".id'
     columns = "".join(

@@ -133,10 +133,10 @@ def table(
 
 @lru_cache(maxsize=256)
 def _columns(model: Declared, totals: tuple[Total, ...]) -> tuple[Column, ...]:
-    return tuple(_each_column(model, totals))
+    return tuple(_columns_of(model, totals))
 
 
-def _each_column(model: Declared, totals: tuple[Total, ...]) -> Iterable[Column]:
+def _columns_of(model: Declared, totals: tuple[Total, ...]) -> Iterable[Column]:
     sources_by_total = {
         total.field: (f"{total.child.name}.{total.of}", f"{total.child.name}.{total.by}") for total in totals
     }
@@ -145,20 +145,20 @@ def _each_column(model: Declared, totals: tuple[Total, ...]) -> Iterable[Column]
         direct_sources = sources_by_total.get(name) or tuple(f"{model.name}.{source}" for source in sources(field))
         yield _own_column(field, field.required or name == state_field, direct_sources)
         if field.is_folded:
-            yield Column(name + FOLDED_SUFFIX, "TEXT", former_name=_former(field, FOLDED_SUFFIX))
+            yield Column(name + FOLDED_SUFFIX, "TEXT", former_name=_former_name(field, FOLDED_SUFFIX))
         if field.personal:
             yield Column(
                 name + VALUE_ID_SUFFIX,
                 "BIGINT",
                 label=field.personal,
                 is_linked=field.linked,
-                former_name=_former(field, VALUE_ID_SUFFIX),
+                former_name=_former_name(field, VALUE_ID_SUFFIX),
             )
     for name, kind in _EXTRA.get(model.name, ()):
         yield Column(name, kind)
 
 
-def _former(field: Field, ending: str = "") -> str:
+def _former_name(field: Field, ending: str = "") -> str:
     return f"{field.former_name}{ending}" if field.former_name else ""
 
 
@@ -177,10 +177,10 @@ def _own_column(field: Field, is_required: bool, direct_sources: tuple[str, ...]
 
 @lru_cache(maxsize=256)
 def _indexes(model: Declared, dialect: Dialect) -> tuple[Index, ...]:
-    return tuple(_each_index(model, dialect))
+    return tuple(_indexes_of(model, dialect))
 
 
-def _each_index(model: Declared, dialect: Dialect) -> Iterable[Index]:
+def _indexes_of(model: Declared, dialect: Dialect) -> Iterable[Index]:
     state = "" if model.workflow is None else f', "{model.workflow.field}"'
     for field in model.fields.values():
         yield from _field_indexes(model.name, field, dialect, state)
@@ -238,13 +238,13 @@ TaskKind: TypeAlias = Literal["default", "made", "folded", "value", "options", "
 class RowTask:
     """A change of the rows of a table, in batches of one transaction each.
 
-    default  fills the empty field of existing records with the value of `checks.substitute`: the initial state of the
-             workflow, or the default of the field
+    default  fills the empty field of existing records with the value of `checks.value_for_existing`: the initial state
+             of the workflow, or the default of the field
     made     computes a computed field or a total
     folded   creates the folded copies of a text
     value    assigns a value id in the vault to each value of a personal field
     options  replaces the options in `options`, which the declaration no longer has, with the value of
-             `checks.substitute`
+             `checks.value_for_existing`
     release  releases the value ids of a personal field
 
     `column_exists` is true if the field's column existed before the first step of the upgrade.
