@@ -16,8 +16,8 @@ from countersign.kernel import clock, telemetry
 from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView
 from countersign.records.commands.errors import BadInput
+from countersign.records.commands.filters import joined
 from countersign.records.commands.prepared_command import FieldInput
-from countersign.records.commands.queries import joined
 from countersign.records.commands.run import Run
 
 BUDGET_S = 0.010
