@@ -124,7 +124,7 @@ async def open_records(
         WideRights: the role of the connected database reads rows that policies hide from others.
     """
     registry = modules.found(modules.module_names(settings.modules))
-    # Check this first, so that no tables are created in the database of others.
+    # Check this first, so that no tables are created in a database of other applications.
     own_database.require_separate(settings, registry)
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ async def open_records(
 
 
 def _connected_file(settings: Settings, registry: Registry) -> ConnectedFile | None:
-    """Return the SQLite file of others that transactions of our own SQLite file also write, or None."""
+    """Return the connected SQLite file if transactions of Countersign's own SQLite file also write it, or None."""
     if settings.database_url or settings.existing_read_only:
         return None
     return adopted_store.connected_file(registry, settings.existing_url)

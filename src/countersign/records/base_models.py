@@ -30,11 +30,13 @@ class User(Model, label_de="Benutzer", icon="user", shown_as="username", subtitl
     username = Text(required=True, unique=True, max_length=100)
     name = Text(personal="PERSON", help="What others read")
     email = Text(personal="EMAIL", format="email")
-    language = Select(Option("en", "English", "Englisch"), Option("de", "German", "Deutsch"), help="Of letters")
+    language = Select(
+        Option("en", "English", "Englisch"), Option("de", "German", "Deutsch"), help="The language of e-mails"
+    )
     letters = Select(
         Option("digest", de="Übersicht"),
         Option("none", de="Keine"),
-        help="About plans that wait for the person, and mentions; a digest unless none are wanted",
+        help="E-mails about plans that wait for the person, and mentions; by default a digest",
     )
     external_id = Text(
         max_length=200, restricted=(ADMINISTRATOR,), help="Of the person in a connected database, for its policies"
@@ -42,16 +44,20 @@ class User(Model, label_de="Benutzer", icon="user", shown_as="username", subtitl
     tenant = Text(
         max_length=200, restricted=(ADMINISTRATOR,), help="Of the person in a connected database, for its policies"
     )
-    is_active = Bool(required=True, default=True, help="Switched off, sessions and agents of the person end at once")
+    is_active = Bool(
+        required=True, default=True, help="If it is switched off, all sessions and agents of the person end at once"
+    )
     last_seen_at = Moment(readonly=True, help="When the person last called the service, to about a minute")
 
 
 class RoleRecord(Model, name="role", label_de="Rolle", plural_de="Rollen", icon="shield-check"):
-    """A role: what its members may do is the sum of its grants."""
+    """A role. Its members have the rights of all its grants."""
 
-    title = Text(required=True, unique=True, max_length=100, help="The name modules and grants know it by")
+    title = Text(
+        required=True, unique=True, max_length=100, help="The name by which modules and grants refer to the role"
+    )
     description = Text()
-    rights = Text(help="Beyond models, comma separated: base.unmask")
+    rights = Text(help="Rights that do not concern models, comma separated: base.unmask")
 
 
 class UserRole(
@@ -62,28 +68,26 @@ class UserRole(
     plural_de="Rollen von Benutzern",
     icon="users",
 ):
-    """That a user has a role."""
+    """The membership of a user in a role."""
 
     user = Ref("user", required=True, on_delete="cascade")
     role = Ref("role", required=True, on_delete="cascade")
 
 
 class GrantRecord(Model, name="grant", label_de="Berechtigung", plural_de="Berechtigungen", icon="key-round"):
-    """What a role may do with one model. Lists are comma separated; * means all."""
+    """The rights of a role on one model. Lists are comma separated; * means all."""
 
     role = Ref("role", required=True, on_delete="cascade")
     model = Text(required=True, max_length=100, index=True)
     commands = Text(required=True)
     clear = LongText(help="Fields read in clear")
     masked = LongText(help="Personal fields seen as placeholder tokens")
-    write = LongText(help="Fields it may set")
-    rows = LongText(help='Conditions on the records it reaches: [{"field": …, "op": …, "value": …}]')
+    write = LongText(help="Fields that the role may set")
+    rows = LongText(help='Conditions on the records that the role may use: [{"field": …, "op": …, "value": …}]')
 
 
-class Session(
-    Model, label_de="Sitzung", plural_de="Sitzungen", icon="monitor", commands=("get", "list", "search")
-):
-    """A person's sign-in."""
+class Session(Model, label_de="Sitzung", plural_de="Sitzungen", icon="monitor", commands=("get", "list", "search")):
+    """A session of a person who signed in."""
 
     user = Ref("user", required=True, on_delete="cascade", readonly=True)
     started_at = Moment(readonly=True)
@@ -99,19 +103,19 @@ class AgentToken(
     group="automation",
     commands=("get", "list", "search"),
 ):
-    """A token by which an agent acts for a person, cut to its scopes."""
+    """A token with which an agent acts for a person, limited to its scopes."""
 
     label = Text(required=True, readonly=True, former_name="title")
     user = Ref("user", required=True, on_delete="cascade", readonly=True)
     scopes = LongText(readonly=True)
-    unmask = LongText(readonly=True, help="Fields it may read in clear")
+    unmask = LongText(readonly=True, help="Fields that the agent may read in clear")
     issued_at = Moment(readonly=True)
     expires_at = Moment(readonly=True)
     ended_at = Moment(readonly=True)
     last_used_at = Moment(readonly=True)
-    calls_24h = Structure(readonly=True, help="Its calls of the last 24 hours")
-    refused_24h = Structure(readonly=True, help="Those of them that were refused")
-    proposals_open = Structure(readonly=True, help="Its plans that wait for a decision")
+    calls_24h = Structure(readonly=True, help="The agent's calls of the last 24 hours")
+    refused_24h = Structure(readonly=True, help="The agent's refused calls of the last 24 hours")
+    proposals_open = Structure(readonly=True, help="The agent's plans that wait for a decision")
 
 
 class Setting(Model, label_de="Einstellung", plural_de="Einstellungen", icon="settings"):
@@ -130,7 +134,7 @@ class Plan(
     shown_as="command",
     commands=("get", "list", "search"),
 ):
-    """A proposed command with what it would change, and what became of it."""
+    """A proposed command with its changes and its outcome."""
 
     state = Select(
         Option("pending", en="Waiting", de="Wartet", tone="warn"),
@@ -144,13 +148,13 @@ class Plan(
         index=True,
     )
     command = Text(readonly=True, index=True)
-    target = Structure(readonly=True, help="The record it is about")
+    target = Structure(readonly=True, help="The record of the command")
     input = Structure(readonly=True, help="The command's input, as you may see it")
-    diff = Structure(readonly=True, help="Before and after of every field it changes, as you may see them")
+    diff = Structure(readonly=True, help="The values of every changed field before and after, as you may see them")
     effects = Structure(readonly=True, help="What else happens")
     digest = Text(readonly=True, help="Send it with the approval, so that you approve what you saw")
     why = LongText(readonly=True, help="The proposer's reason")
-    person = Ref("user", readonly=True, on_delete="clear", help="On whose behalf it was proposed")
+    person = Ref("user", readonly=True, on_delete="clear", help="The person for whom the agent proposed it")
     agent = Text(readonly=True, help="The label of the proposing agent")
     agent_token = Ref("agent_token", readonly=True, on_delete="clear")
     proposed_by = Structure(readonly=True)
@@ -171,7 +175,7 @@ class Plan(
     affected = Structure(readonly=True, help="The records that it changes, as far as you see them; 50 at most")
     group_key = Structure(readonly=True, help="Equal for plans that do the same to different records")
     needs_left = Structure(readonly=True, help="How many people still have to approve")
-    error = Text(readonly=True, help="Why it was not done; `stale` while it waits: what it is about has changed")
+    error = Text(readonly=True, help="Why it was not executed; `stale` while it waits if its records have changed")
 
 
 PLAN = Plan.declared
@@ -186,19 +190,20 @@ class AuditEntry(
     shown_as="command",
     commands=("get", "list", "search", "export"),
 ):
-    """One thing that was done: who, what, to which record, before and after. Never changed, never deleted."""
+    """One executed command: the author, the record, and the values before and after. Entries are never changed or
+    deleted."""
 
     at = Moment(readonly=True, index=True)
     lane = Number(readonly=True)
     number = Number(readonly=True, help="Position in its lane")
-    user_id = Text(readonly=True, index=True, help="The person who did it, or on whose behalf")
+    user_id = Text(readonly=True, index=True, help="The person who acted, or for whom an agent acted")
     agent_token = Text(readonly=True)
-    agent = Text(readonly=True, help="The label of the agent that did it")
+    agent = Text(readonly=True, help="The label of the agent that acted")
     command = Text(readonly=True)
     model = Text(readonly=True)
     record_id = Text(readonly=True, index=True)
     fields = LongText(readonly=True, help="Names of the changed fields you may see")
-    changes = Structure(readonly=True, help="Before and after of them, as you may see them")
+    changes = Structure(readonly=True, help="The values of these fields before and after, as you may see them")
     plan_id = Text(readonly=True)
     request_id = Text(readonly=True)
 
@@ -234,9 +239,7 @@ class SavedView(
     density = Select(Option("compact", de="Kompakt"), Option("relaxed", de="Weit"), default="compact")
 
 
-class Favourite(
-    Model, label_de="Favorit", plural_de="Favoriten", icon="bookmark", shown_as="name", commands=_KEPT
-):
+class Favourite(Model, label_de="Favorit", plural_de="Favoriten", icon="bookmark", shown_as="name", commands=_KEPT):
     """A page that a person has marked."""
 
     owner = Ref("user", required=True, readonly=True, default=CALLER, on_delete="cascade")

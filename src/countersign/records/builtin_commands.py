@@ -84,23 +84,23 @@ class AuditCheck:
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "plan": plans.OWN,
     "session": {
-        "revoke": "Ends a session and answers it as it is afterwards. Without an id it ends the caller's own session."
+        "revoke": "Ends a session and returns its record. Without an id, it ends the caller's own session."
     },
     "agent_token": {
-        "revoke": "Ends an agent's token on every worker and answers it as it is afterwards. Requires id.",
+        "revoke": "Ends an agent's token on every worker and returns its record. Requires id.",
         "calls": "Lists the calls of an agent's token of the last seven days, newest first. Requires id; `after` is "
         "the cursor of the previous response.",
     },
     "user": {
         "invite": "Creates a one-time link, valid for a day, with which a person sets a password. Requires id.",
-        "deactivate": "Switches a person off; its sessions and agents end at once. Requires id.",
-        "home": "Answers the caller's first page: waiting plans, due records, tickets, recent records, activity, "
+        "deactivate": "Deactivates a person; the sessions and agents of the person end at once. Requires id.",
+        "home": "Returns the caller's first page: waiting plans, due records, tickets, recent records, activity, "
         "mentions.",
         "recent": "Lists the records that the caller opened last.",
         "find": "Finds records of all models by their name. Requires q.",
     },
     "setting": {
-        "data_map": "Lists the fields of connected tables: what agents see of each, why, and who has decided on it.",
+        "data_map": "Lists the fields of connected tables: what agents see of each field, why, and who decided it.",
         "decide": "Decides whether a field of a connected table is personal, clear or hidden, and writes the module "
         "text, which the server reads when it starts. Requires field, decision, reason and revision. To let agents "
         "read values that they do not see yet, also send confirmed: true.",

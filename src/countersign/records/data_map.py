@@ -2,7 +2,7 @@
 decisions of administrators on it.
 
 The module text is the only place of a decision. The server reads module texts when it starts, so a decision takes
-effect with the next start; until then the map shows what agents see now beside what they see then.
+effect with the next start; until then the map shows both what agents see now and what they will see.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ class MappedModel(msgspec.Struct):
 
 class DataMap(msgspec.Struct):
     """All connected tables. `undecided` and `decided` count the columns that a person has to decide on, and has decided
-    on. `is_restart_needed` means that agents still see something else than the module texts say."""
+    on. `is_restart_needed` means that agents still see fields in another way than the module texts say."""
 
     models: list[MappedModel]
     undecided: int

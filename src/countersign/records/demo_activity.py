@@ -18,7 +18,8 @@ from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Actor, Engine, Run, actor_of
 
 SPREAD_DAYS = 84
-"""The days before today in which most happens: twelve weeks. The twelve weeks before them are there to compare."""
+"""The number of days before today that have most of the activity: twelve weeks. The twelve weeks before them are for
+comparison."""
 RECENT_TICKETS = 10
 """The number of tickets that are not solved yet."""
 LOGGED_DAYS = 7
@@ -42,7 +43,7 @@ _PLANNED = (
     (3, "call", "Call the purchasing department"),
     (-12, "meeting", "Visit to their workshop"),
 )
-"""The activities of the lead that much has happened to: day from today, kind and subject."""
+"""The activities of the lead with a long history: days from today, kind and subject."""
 _WITH_ACTIVITIES = (
     "SELECT lead.id, lead.title FROM lead JOIN activity ON activity.lead = lead.id WHERE lead.stage = $1 "
     "GROUP BY lead.id, lead.title ORDER BY count(*) DESC, lead.id"
@@ -108,7 +109,7 @@ class _Past:
 
     @contextmanager
     def at_minutes_ago(self, minutes: int) -> Generator[None]:
-        """Let the block happen this many minutes ago."""
+        """During the block, the clock shows a time this many minutes ago."""
         with clock.fixed(self.minutes(minutes)):
             yield
 
@@ -228,7 +229,7 @@ class _Activity:
         return str(lead)
 
     async def newest_activity(self) -> None:
-        """Let people do what the first pages show as the newest activity."""
+        """Run commands of people, which the first pages show as the newest activity."""
         fetch = self._run.transaction.fetch
         won = [row[0] for row in await fetch(_WINNABLE)][-1]
         first_lead, second_lead = [row[0] for row in await fetch(_IN_STAGE, "new")][-2:]
@@ -262,7 +263,7 @@ class _Activity:
 
 
 def _denser_days_ago(index: int, count: int, days: int) -> int:
-    """Return how many days ago the record at a place is, so that there are more of them towards today."""
+    """Return the age in days of the record at this index. More records are recent than old."""
     return round(days * (1 - ((index + 1) / count) ** 0.8))
 
 

@@ -1,4 +1,4 @@
-"""What people of the demonstration keep on the pages of the work app: saved views, a favourite and comments; and the
+"""The data that people of the demonstration have in the work app: saved views, a favourite and comments; and the
 currency of its amounts."""
 
 import json

@@ -16,7 +16,7 @@ _ID: Schema = {"type": "string", "description": "id of the record"}
 _PLAIN: list[Schema] = [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}]
 _VALUES: Schema = {"type": "array", "items": {"anyOf": _PLAIN}, "minItems": 1, "maxItems": limits.MAX_VALUES}
 _VALUE: Schema = {"anyOf": [*_PLAIN, _VALUES], "description": "of the field's kind; array for in, bool for is_null"}
-_REVISION: Schema = {"type": "integer", "description": "refuse when the record has changed since this revision"}
+_REVISION: Schema = {"type": "integer", "description": "refuse if the record has changed since this revision"}
 
 _CASCADE: Schema = {
     "type": "boolean",
@@ -26,13 +26,18 @@ _CASCADE: Schema = {
 }
 
 _NOTATION: Mapping[str, Schema] = {
-    "separator": {"type": "string", "enum": list(SEPARATORS), "description": "between the cells of CSV"},
-    "decimal": {"type": "string", "enum": list(DECIMAL_MARKS), "default": ".", "description": "the mark in amounts"},
+    "separator": {"type": "string", "enum": list(SEPARATORS), "description": "the separator between the cells of CSV"},
+    "decimal": {
+        "type": "string",
+        "enum": list(DECIMAL_MARKS),
+        "default": ".",
+        "description": "the decimal mark of amounts",
+    },
     "date_order": {
         "type": "string",
         "enum": list(DATE_ORDERS),
         "default": "ymd",
-        "description": "of day, month and year in dates; YYYY-MM-DD is read in any case",
+        "description": "the order of day, month and year in dates; YYYY-MM-DD is always accepted",
     },
 }
 
@@ -53,7 +58,7 @@ _RELATED_LIMIT: Schema = {
     "minimum": 0,
     "maximum": limits.MAX_RELATED,
     "default": limits.DEFAULT_RELATED,
-    "description": "how many records of each reference are answered",
+    "description": "the number of records of each reference to return",
 }
 _RELATED: Schema = {
     "type": "object",
@@ -103,7 +108,7 @@ BUILTIN_INPUTS: Mapping[str, Schema] = {
         "since": {"type": "integer", "minimum": 0},
         "wait_s": {"type": "integer", "minimum": 0, "maximum": 25},
     },
-    "session.revoke": {"id": {"type": "string", "description": "id of the session; left out: your own"}},
+    "session.revoke": {"id": {"type": "string", "description": "id of the session; by default your own"}},
     "agent_token.revoke": {"id": _ID},
     "agent_token.calls": {
         "id": _ID,
@@ -124,7 +129,7 @@ BUILTIN_INPUTS: Mapping[str, Schema] = {
         "decision": {"type": "string", "enum": ["personal", "clear", "hidden"]},
         "label": {"type": "string", "description": "of the placeholder tokens of a personal field, such as EMAIL"},
         "reason": {"type": "string", "minLength": 1, "maxLength": 500},
-        "revision": {"type": "string", "description": "that of the field in setting.data_map"},
+        "revision": {"type": "string", "description": "the revision of the field in setting.data_map"},
         "confirmed": {
             "type": "boolean",
             "default": False,
@@ -225,11 +230,11 @@ def _search_members(view: ModelView) -> Schema:
     schema: Schema = {}
     if numbers:
         items = {"type": "string", "enum": numbers}
-        description = "answer their sums over all matches"
+        description = "return their sums over all matches"
         schema["sums"] = {"type": "array", "maxItems": limits.MAX_SUMS, "items": items, "description": description}
     if refs:
         items = {"type": "string", "enum": refs}
-        description = "answer the names of the records they refer to"
+        description = "return the names of the records to which they refer"
         schema["expand"] = {"type": "array", "maxItems": limits.MAX_REFS, "items": items, "description": description}
     return schema
 

@@ -21,7 +21,7 @@ PLANS = metrics.gauge("countersign_plans_waiting", "Proposed plans that wait for
 SUSPENDED = metrics.gauge(
     "countersign_adopted_suspended", "Models of a connected database that are hidden, because their tables changed."
 )
-OLDEST = metrics.gauge("countersign_plans_oldest_seconds", "How long the oldest of them has waited; 0 without one.")
+OLDEST = metrics.gauge("countersign_plans_oldest_seconds", "The age of the oldest waiting plan; 0 if none waits.")
 
 _WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' AND expires_at > $1"
 

@@ -28,8 +28,8 @@ _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "schema": {"type": "string", "format": "uuid"},
-    "description": "A UUID of your choice. A repeat with the same key and input within 24 hours has no second effect, "
-    "and is answered as the first call was.",
+    "description": "A UUID of your choice. A repeated call with the same key and input within 24 hours has no second "
+    "effect, and gets the response of the first call.",
 }
 _REPLAYED = {
     "Idempotency-Replayed": {
@@ -69,7 +69,7 @@ def openapi_document(
             "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY},
             "responses": {
                 "Refused": _json_content(
-                    "The input is refused; error says why.", {"$ref": "#/components/schemas/Error"}
+                    "The input is refused; `error` is the reason.", {"$ref": "#/components/schemas/Error"}
                 ),
                 "Unauthenticated": _json_content("No valid token.", {"$ref": "#/components/schemas/Error"}),
                 "NotFound": _json_content("No such command for this caller.", {"$ref": "#/components/schemas/Error"}),

@@ -62,14 +62,14 @@ async def test_a_description_names_effect_states_inputs_and_approval(office: Off
 
     assert descriptions["lead.win"] == (
         "Marks the lead as won. From qualified or proposed to won. Requires that party is set. "
-        "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
+        "An agent can only propose it: the call returns a plan_id, and a person approves the plan."
     )
     assert descriptions["lead.lose"] == (
         "Marks the lead as lost. From new, qualified or proposed to lost. "
         "Requires lost_reason, given as input or set before."
     )
     assert descriptions["lead.convert"].endswith(
-        "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
+        "An agent can only propose it: the call returns a plan_id, and a person approves the plan."
     )
     assert [text for text in descriptions.values() if not text.endswith(".") or complaint(text)] == []
 

@@ -111,7 +111,7 @@ _Visibilities: TypeAlias = Mapping[str, Mapping[str, Visibility]]
 @dataclass(frozen=True, slots=True)
 class Rights:
     """The stored rights of a person who may sign in: the names of the roles, the grants, and the rights that do not
-    concern models. `external_id` and `tenant` are what policies of a connected database know of the person."""
+    concern models. `external_id` and `tenant` identify the person in the policies of a connected database."""
 
     user_id: str
     username: str

@@ -183,7 +183,7 @@ async def _postgres_types(database: ExistingDatabase, relations: frozenset[str])
 
 
 async def indexed(database: ExistingDatabase, model: Declared) -> frozenset[str]:
-    """Return the columns of the model's table with which an index begins that has all rows."""
+    """Return the columns of the model's table that are the first column of an index over all rows."""
     schema, table = table_id(database.dialect, model)
     if database.dialect == "sqlite":
         rows = await database.scan(_SQLITE_INDEXED, table)

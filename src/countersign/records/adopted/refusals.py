@@ -1,5 +1,5 @@
-"""What a caller learns when the database of others refuses a row. No text of that database is passed on, because it may
-quote other rows."""
+"""The errors for callers when the connected database refuses a row. No text of that database is passed on, because it
+may quote other rows."""
 
 from collections.abc import Sequence
 

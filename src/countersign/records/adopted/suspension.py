@@ -115,7 +115,8 @@ class Suspensions:
         return not reviewed or definition.matches(reviewed, self._keys[name], self._used[name])
 
     def _log_suspension(self, name: str, definition: TableDefinition | None, found: AdoptedTable | str) -> None:
-        # The model is hidden from everybody, so this log line, the readiness and the metric are what says why.
+        # The model is hidden from every caller, so only this log line, the readiness check and the metric give the
+        # reason.
         telemetry.logger("connected-database").error(
             CHANGED if self.reasons[name] == CHANGED else UNREADABLE,
             model=name,

@@ -133,7 +133,7 @@ class OutsideChangeReader:
         return len(self._watched_tables)
 
     async def read(self) -> None:
-        """Move the recorded changes into the audit, up to a limit. Look now and then which tables are watched.
+        """Move the recorded changes into the audit, up to a limit. Check at intervals which tables are watched.
 
         Raises:
             Unavailable, StorageFull: the database refuses a statement. The next call tries again.

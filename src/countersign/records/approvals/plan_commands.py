@@ -31,10 +31,10 @@ from countersign.records.commands.select import Record
 OWN: Mapping[str, str] = {
     "reject": "Rejects a pending plan. Requires id and a reason.",
     "withdraw": "Withdraws a pending plan of the caller. Requires id.",
-    "propose": "Proposes one or several commands as one plan, which is executed as a whole or not at all. Requires "
-    "steps; answers a plan_id.",
-    "watch": "Waits up to 25 seconds (wait_s) for plans to change. Answers the changed plans and the cursor of the "
-    "next call.",
+    "propose": "Proposes one or several commands as one plan, which is executed as a whole or not at all. "
+    "Requires steps; returns a plan_id.",
+    "watch": "Waits up to 25 seconds (wait_s) for plans to change. Returns the changed plans "
+    "and the cursor of the next call.",
 }
 MAX_STEPS = prepared_command.MAX_STEPS
 MAX_REASON_LENGTH = 1_000

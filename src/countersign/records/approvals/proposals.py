@@ -209,8 +209,8 @@ async def _effects(run: Run, prepared_command: PreparedCommand) -> list[dict[str
 async def _connected_effects(
     run: Run, prepared_commands: Sequence[PreparedCommand], effects: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return what happens in connected databases besides: triggers run, and deleted rows stay and are marked. What a
-    cascading deletion does is apart, because a viewer may not see that it reaches a model."""
+    """Return what happens in connected databases besides: triggers run, and deleted rows stay and are marked. The
+    effects of a cascading deletion are separate, because a viewer may not see that it reaches a model."""
     steps: dict[str, set[str]] = {}
     for step in prepared_commands:
         steps.setdefault(step.model, set()).add(step.command)

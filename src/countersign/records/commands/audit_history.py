@@ -87,7 +87,8 @@ def with_audit(caller: Caller, dialect: Dialect) -> Caller:
 _ATTEMPTS = 3
 
 MAX_RECORDED = 2_000
-"""The number of recorded changes of other applications that one history reads. They may change a record at any rate."""
+"""The number of recorded changes of other applications that one history reads. Other applications may change a record
+any number of times."""
 _RECORDED = ", ".join(f"'{command}'" for command in sorted(outside_changes.COMMANDS))
 
 _ENTRIES = f"""

@@ -26,9 +26,9 @@ GENERATED: Mapping[str, str] = {
     "related": "Lists the records that refer to one {label}: for each reference the count and the first few.",
     "series": "Counts {plural} over time, or adds up a number of them: by day, week, month, quarter or year.",
 }
-APPROVAL = "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
+APPROVAL = "An agent can only propose it: the call returns a plan_id, and a person approves the plan."
 APPROVAL_OF_FIELDS = (
-    "An agent can only propose changes of {fields}: such a call answers a plan_id, and a person approves the plan."
+    "An agent can only propose changes of {fields}: such a call returns a plan_id, and a person approves the plan."
 )
 
 

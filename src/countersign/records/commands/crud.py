@@ -184,7 +184,7 @@ async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand
     cascade = body.get("cascade", False)
     if not isinstance(cascade, bool):
         raise BadInput("cascade must be true or false")
-    # An agent proposes the deletion, so that other records may refer to the record until it is approved.
+    # An agent only proposes the deletion, so other records may still refer to the record until it is approved.
     deletes = not run.caller.is_agent
     record = await record_writer.find(run, view.model, view.reach("delete"), body.get("id"), deletes=deletes)
     await require_revision(run, view, record, body)

@@ -142,7 +142,7 @@ class _Search:
         registry, store = self._run.engine.registry, self._run.engine.adopted.get(target)
         table = registry.models[target].table
         if table is not None and table.deleted:
-            # The row stays in the table, marked as deleted, so other rows may refer to it.
+            # The row stays in the table, marked as deleted, so other rows may still refer to it.
             return []
         actions: Mapping[Key, OnDelete] = {}
         if store is not None:
