@@ -78,9 +78,9 @@ class Store:
     store. `versions` reads the change counters of catalog and identity; the values are never older than the call.
 
     `cursors` signs page cursors, `addresses` signs addresses and forms, and `codes` signs typed codes. `key_sets`
-    caches the keys of trusted issuers. `token_hint` tells callers without a credential how to obtain a token; if it is
-    empty, a general hint is used. `problems_url` is the base address of problem pages, and `capability_url` is the base
-    address of links that work without a token. Both are empty if they do not differ from `root_url`."""
+    caches the keys of trusted issuers. `token_hint` explains to callers without a credential how to obtain a token; if
+    it is empty, a general hint is used. `problems_url` is the base address of problem pages, and `capability_url` is
+    the base address of links that work without a token. Both are empty if they do not differ from `root_url`."""
 
     settings: Settings
     root_url: str

@@ -213,7 +213,7 @@ async def _check_sqlite_mode(settings: Settings, database: ExistingDatabase, nam
 def _is_written(settings: Settings) -> bool:
     """Return whether the service writes tables of the existing database."""
     try:
-        registry = modules.found(modules.names(settings.modules))
+        registry = modules.found(modules.module_names(settings.modules))
     except DeclarationError:
         # The check of the service's database reports it.
         return False

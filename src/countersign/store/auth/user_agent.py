@@ -32,7 +32,7 @@ _SYSTEMS = (
 
 
 class Device(NamedTuple):
-    """The names of a browser and its system. A name is None if it is unknown."""
+    """The names of a browser and its system, where they are known."""
 
     browser: str | None
     system: str | None
