@@ -44,9 +44,9 @@ const TOP = 10;
 const BOTTOM = 22;
 const LABEL_PX = 62;
 const MAX_LABELS = 9;
-const TIP_PX = 176;
+const TOOLTIP_PX = 176;
 const GAPS = 4;
-const MOST_BAR_PX = 34;
+const MAX_BAR_PX = 34;
 
 /** A short form of a number beside an axis: 1.2K. */
 export function compact(value: number): string {
@@ -156,10 +156,10 @@ export function Chart({ title, days, series, kind, height = 220, format = number
             ) : (
               <line class="at" x1={x(hoveredIndex)} x2={x(hoveredIndex)} y1={top} y2={height - BOTTOM} />
             ))}
-          {kind === "bars" ? <Bars {...{ days, series, x, y }} size={Math.min(MOST_BAR_PX, band * 0.68)} /> : series.map((oneSeries) => <Line key={oneSeries.name} {...{ x, y }} series={oneSeries} />)}
-          {hoveredIndex !== null && kind === "line" && series.map((oneSeries) => dotOf(oneSeries, hoveredIndex, x, y))}
+          {kind === "bars" ? <Bars {...{ days, series, x, y }} size={Math.min(MAX_BAR_PX, band * 0.68)} /> : series.map((oneSeries) => <Line key={oneSeries.name} {...{ x, y }} series={oneSeries} />)}
+          {hoveredIndex !== null && kind === "line" && series.map((oneSeries) => dotAt(oneSeries, hoveredIndex, x, y))}
           {hoveredIndex !== null && (
-            <Tip x={tipX(x(hoveredIndex), width)} y={top} heading={dayLabel(days[hoveredIndex] ?? "")} rows={series.map((oneSeries) => ({ name: oneSeries.name, hue: oneSeries.hue, value: formatted(oneSeries.values[hoveredIndex]) }))} />
+            <Tooltip x={tooltipX(x(hoveredIndex), width)} y={top} heading={dayLabel(days[hoveredIndex] ?? "")} rows={series.map((oneSeries) => ({ name: oneSeries.name, hue: oneSeries.hue, value: formatted(oneSeries.values[hoveredIndex]) }))} />
           )}
         </svg>
       )}
@@ -175,9 +175,9 @@ function anchor(index: number, kind: ChartProps["kind"], lastIndex: number): "st
   return kind === "bars" ? "middle" : index === 0 ? "start" : index === lastIndex ? "end" : "middle";
 }
 
-function tipX(x: number, width: number): number {
+function tooltipX(x: number, width: number): number {
   const right = x + 12;
-  return right + TIP_PX > width ? Math.max(0, x - TIP_PX - 12) : right;
+  return right + TOOLTIP_PX > width ? Math.max(0, x - TOOLTIP_PX - 12) : right;
 }
 
 interface Scale {
@@ -215,7 +215,7 @@ function Line({ series: { values, hue, isDashed, hasArea }, x, y }: Scale & { se
   );
 }
 
-function dotOf({ name, values, hue, isDashed }: ChartSeries, index: number, x: Scale["x"], y: Scale["y"]) {
+function dotAt({ name, values, hue, isDashed }: ChartSeries, index: number, x: Scale["x"], y: Scale["y"]) {
   const value = values[index];
   return value === null || value === undefined || isDashed ? null : <circle key={name} class={`dot hue${hue}`} cx={x(index)} cy={y(value)} r={4.5} />;
 }
@@ -242,10 +242,10 @@ function Bars({ days, series, x, y, size }: Scale & { days: readonly string[]; s
 
 const ROW_PX = 16;
 
-function Tip({ x, y, heading, rows }: { x: number; y: number; heading: string; rows: readonly { name: string; hue: number; value: string }[] }) {
+function Tooltip({ x, y, heading, rows }: { x: number; y: number; heading: string; rows: readonly { name: string; hue: number; value: string }[] }) {
   return (
     <g class="tip" transform={`translate(${x} ${y})`} aria-hidden="true">
-      <rect width={TIP_PX} height={rows.length * ROW_PX + 30} rx={6} />
+      <rect width={TOOLTIP_PX} height={rows.length * ROW_PX + 30} rx={6} />
       <text class="strong" x={10} y={18}>
         {heading}
       </text>
@@ -253,7 +253,7 @@ function Tip({ x, y, heading, rows }: { x: number; y: number; heading: string; r
         <g key={row.name} class={`hue${row.hue}`} transform={`translate(10 ${index * ROW_PX + 34})`}>
           <rect class="key" y={-7} width={7} height={7} rx={1.5} />
           <text x={13}>{row.name.length > 16 ? `${row.name.slice(0, 15)}…` : row.name}</text>
-          <text class="strong" x={TIP_PX - 20} text-anchor="end">
+          <text class="strong" x={TOOLTIP_PX - 20} text-anchor="end">
             {row.value}
           </text>
         </g>
@@ -262,8 +262,8 @@ function Tip({ x, y, heading, rows }: { x: number; y: number; heading: string; r
   );
 }
 
-/** A small line without axes, beside a figure that shows the same. */
-export function Spark({ values, hue = 1 }: { values: readonly (number | null)[]; hue?: number }) {
+/** A small line without axes, beside a figure for the same data. */
+export function Sparkline({ values, hue = 1 }: { values: readonly (number | null)[]; hue?: number }) {
   const numbers = values.map((value) => value ?? 0);
   const [lowest, highest] = [Math.min(...numbers, 0), Math.max(...numbers, 0)];
   const scale = {

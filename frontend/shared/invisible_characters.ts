@@ -2,8 +2,8 @@
 
 // Control and format characters (bidirectional marks and tags among them), half surrogates, private use, line and
 // paragraph separators, and blank letters. Tabs and newlines stay.
-const UNSEEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\u{e0100}-\u{e01ef}]/u;
-const EACH = new RegExp(UNSEEN.source, "gu");
+const INVISIBLE = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\u{e0100}-\u{e01ef}]/u;
+const EACH_INVISIBLE = new RegExp(INVISIBLE.source, "gu");
 export interface Piece {
   text: string;
   /** Whether the text is the code of an invisible character. */
@@ -22,12 +22,12 @@ function isJoined(code: number): boolean {
 
 /** Split the text into pieces, with codes in place of the invisible characters. */
 export function splitInvisible(text: string): Piece[] {
-  if (!UNSEEN.test(text)) {
+  if (!INVISIBLE.test(text)) {
     return [{ text, isCode: false }];
   }
   const pieces: Piece[] = [];
   let start = 0;
-  for (const match of text.matchAll(EACH)) {
+  for (const match of text.matchAll(EACH_INVISIBLE)) {
     if (isJoiner(text, match.index)) {
       continue;
     }

@@ -12,7 +12,7 @@ export const path = signal(location.pathname);
 export const query = signal(new URLSearchParams(location.search));
 
 let routes: readonly (Route & { pattern: RegExp })[] = [];
-let hasMoved = false;
+let hasNavigated = false;
 
 /** The route of the current address, and its values. */
 export const currentRoute = computed(() => matchRoute(path.value));
@@ -40,7 +40,7 @@ export function startRouter(newRoutes: readonly Route[]): void {
 }
 
 function readLocation(): void {
-  hasMoved ||= path.peek() !== location.pathname;
+  hasNavigated ||= path.peek() !== location.pathname;
   query.value = new URLSearchParams(location.search);
   path.value = location.pathname;
 }
@@ -84,8 +84,8 @@ export function setQuery(changes: Record<string, string | undefined>, { replaces
 /** Focus the heading of a page that was opened by the router, so that keyboard and screen reader continue there. Each
  *  heading calls this function when it appears. On the first page, the focus stays unchanged. */
 export function focusHeading(heading: HTMLElement): void {
-  if (hasMoved) {
-    hasMoved = false;
+  if (hasNavigated) {
+    hasNavigated = false;
     heading.focus({ preventScroll: true });
   }
 }

@@ -15,7 +15,7 @@ export interface Stream {
   close: () => void;
 }
 
-const LONGEST_WAIT_MS = 4000;
+const MAX_WAIT_MS = 4000;
 
 /** Read events until `close`. After an interruption it reconnects and continues after the last event (Last-Event-ID).
  *  An error response ends the stream and is passed to `onRefusal`; after 429 and 503 it waits and reconnects. */
@@ -78,7 +78,7 @@ async function keepReading(
       state.value = "reconnecting";
       await waitUntilReachable(signal);
       await new Promise((resolve) => setTimeout(resolve, wait_ms * (0.75 + Math.random() / 2)));
-      wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS);
+      wait_ms = Math.min(wait_ms * 2, MAX_WAIT_MS);
     }
   }
   state.value = "ended";

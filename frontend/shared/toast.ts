@@ -15,16 +15,16 @@ const MAX_TOASTS = 3;
 export const toasts = signal<readonly Toast[]>([]);
 let lastId = 0;
 
-/** Show a message for some seconds, longer if it has an undo. The same words are not shown twice. */
+/** Show a message for some seconds, or longer if it has an undo button. The same words are not shown twice. */
 export function showToast(messageText: string, undo?: { label: string; run: () => void }): void {
   const message: Toast = { id: (lastId += 1), message: messageText, ...(undo ? { undo } : {}) };
   toasts.value = [...toasts.peek().filter((toast) => toast.message !== messageText), message].slice(-MAX_TOASTS);
-  keepFor(message, undo ? UNDO_MS : SHOWN_MS);
+  dismissAfter(message, undo ? UNDO_MS : SHOWN_MS);
 }
 
 /** Dismiss the message after a time, but not while the pointer or the keyboard is on the messages. */
-function keepFor(message: Toast, ms: number): void {
-  setTimeout(() => (document.querySelector(".toasts:is(:hover, :focus-within)") ? keepFor(message, ms) : dismissToast(message)), ms);
+function dismissAfter(message: Toast, ms: number): void {
+  setTimeout(() => (document.querySelector(".toasts:is(:hover, :focus-within)") ? dismissAfter(message, ms) : dismissToast(message)), ms);
 }
 
 export function dismissToast(message: Toast): void {

@@ -9,7 +9,7 @@ export type CatalogItem = Pick<Product, "slug" | "title" | "kind" | "platforms">
   Partial<Pick<Product, "id" | "summary" | "cover" | "org" | "publisher" | "latest" | "access">>;
 
 const DAY_MS = 86_400_000;
-/** For how many days a product, and a version, is new on a cover. */
+/** The number of days for which a product, or a version, is marked as new on its cover. */
 const COVER_DAYS = { product: 14, version: 7 };
 
 /** The cover of a product, or the placeholder if the cover is unknown. */
@@ -35,7 +35,7 @@ export function tagLabel(tag: string): string {
 }
 
 /** The first sentence of a summary, shown below the title, and the others, shown above the description. */
-export function leadOf(summary: string | null | undefined): readonly [lead: string, rest: string] {
+export function splitSummary(summary: string | null | undefined): readonly [lead: string, rest: string] {
   const [, lead, restOfSummary] = /^(.{20,}?[.!?]) +(\p{Lu}.*)$/su.exec(summary ?? "") ?? [];
   return lead && restOfSummary ? [lead, restOfSummary] : [summary ?? "", ""];
 }

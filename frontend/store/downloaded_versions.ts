@@ -17,7 +17,7 @@ interface Release {
 export const downloadedHere = signal<Readonly<Record<string, ByChannel>>>({});
 
 /** The number of downloads that the account has stored since the page was loaded. The library is read again when it grows. */
-export const noted = signal(0);
+export const recordedDownloads = signal(0);
 
 const storageKey = () => `countersign-downloaded ${me.peek()?.email ?? ""}`;
 
@@ -42,7 +42,7 @@ export async function recordDownload(id: string, { channel, version }: Release, 
   try {
     if (ownedIds.peek().has(id)) {
       await api.patch("/api/v1/library/{id}", { values: { id }, body: { downloaded: { version, platform, at: null } } });
-      noted.value += 1;
+      recordedDownloads.value += 1;
     } else {
       const newVersions = { ...downloadedHere.peek(), [id]: { ...downloadedHere.peek()[id], [channel]: version } };
       downloadedHere.value = newVersions;

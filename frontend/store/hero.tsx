@@ -5,7 +5,7 @@ import { Icon } from "../shared/components/icon";
 import { translator } from "../shared/i18n";
 import { CoverImage, publisherOf } from "./card";
 import type { Schemas } from "./api";
-import { coverOf, flagOf, leadOf, type CatalogItem } from "./catalog_item";
+import { coverOf, flagOf, splitSummary, type CatalogItem } from "./catalog_item";
 import { PlatformMarks } from "./platform_marks";
 import { FollowButton } from "./product/follow";
 
@@ -82,7 +82,7 @@ function Feature({ product }: { product: CatalogItem }) {
           {[t(`kind.${product.kind}`), publisherOf(product)].filter(Boolean).join(" · ")}
         </p>
         <h2>{product.title}</h2>
-        {product.summary && <p>{leadOf(product.summary)[0]}</p>}
+        {product.summary && <p>{splitSummary(product.summary)[0]}</p>}
         <div class="row">
           <a class="button large light" href={`/products/${product.slug}`}>
             {t(`view.${product.kind}`)}
@@ -110,7 +110,7 @@ function notesOf(products: readonly Product[], popular: readonly Product[]): rea
       ["popular", t("featured.popular"), isPopular.has(product.id)],
       ["browser", t("featured.browser"), product.platforms.includes("web")],
     ];
-    const [name = "", text = leadOf(product.summary)[0] || t(`kind.${product.kind}`)] =
+    const [name = "", text = splitSummary(product.summary)[0] || t(`kind.${product.kind}`)] =
       reasons.find(([note, , isTrue]) => isTrue && !usedNotes.has(note)) ?? [];
     usedNotes.add(name);
     return text;

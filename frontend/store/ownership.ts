@@ -4,7 +4,7 @@ import { me } from "./me";
 import { ownedIds, useOwnedState } from "./owned_and_followed";
 
 const PAGE_SIZE = 100;
-const MOST_PAGES = 10;
+const MAX_PAGES = 10;
 
 /** Whether the person may download the product; null until it is known. */
 export function useOwnsProduct(product: Schemas["ProductDetail"]): boolean | null {
@@ -20,7 +20,7 @@ export function useOwnsProduct(product: Schemas["ProductDetail"]): boolean | nul
 export async function* ownedProductIds(signal?: AbortSignal): AsyncGenerator<readonly string[]> {
   const aborted = signal ? { signal } : {};
   let cursor: string | undefined;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
+  for (let page = 0; page < MAX_PAGES; page += 1) {
     const { value, headers } = await api.get("/api/v1/library", { query: { limit: PAGE_SIZE, ...(cursor ? { cursor } : {}) }, ...aborted });
     yield value.map((product) => product.id);
     cursor = nextCursor(headers);

@@ -21,7 +21,7 @@ const OF_EACH = 10;
 const MAX_SHOWN = 20;
 
 /** The successful answers to one path for each product. */
-async function ofEach<Body>(products: readonly Product[], path: string, signal: AbortSignal): Promise<{ product: Product; body: Body }[]> {
+async function fetchForEach<Body>(products: readonly Product[], path: string, signal: AbortSignal): Promise<{ product: Product; body: Body }[]> {
   const bodies: { product: Product; body: Body }[] = [];
   for (let start = 0; start < products.length; start += AT_ONCE) {
     const productBatch = products.slice(start, start + AT_ONCE);
@@ -41,7 +41,7 @@ export function PublisherReleases({ products }: { products: readonly Product[] }
   const [isWhole, setWhole] = useState(false);
   const releaseRequest = useRequest(
     async (signal) => {
-      const releasePages = await ofEach<{ items: Release[] }>(products, `/releases?limit=${OF_EACH}`, signal);
+      const releasePages = await fetchForEach<{ items: Release[] }>(products, `/releases?limit=${OF_EACH}`, signal);
       return releasePages
         .flatMap(({ product, body }) => body.items.filter((item) => item.published_at).map((release) => ({ product, release })))
         .sort((a, b) => (b.release.published_at ?? "").localeCompare(a.release.published_at ?? ""));
@@ -89,7 +89,7 @@ export function PublisherKeys({ publisher, products }: AboutProps) {
   const keyRequest = useRequest(
     async (signal) => {
       const keys = new Map<string, { titles: string[]; until: string }>();
-      for (const { product, body } of await ofEach<Schemas["ChannelState"]>(products, "/channels/stable", signal)) {
+      for (const { product, body } of await fetchForEach<Schemas["ChannelState"]>(products, "/channels/stable", signal)) {
         const { expires_at } = statementOf(body.statement);
         for (const { keyid } of body.statement.signatures) {
           const key = keys.get(keyid) ?? { titles: [], until: "" };

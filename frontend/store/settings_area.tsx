@@ -17,7 +17,7 @@ interface Place {
 }
 
 /** The pages of a person, besides the account page. */
-export function ownPlaces(): Place[] {
+export function accountLinks(): Place[] {
   return [
     { address: "/notifications", label: tNotifications("title"), icon: "bell" },
     { address: "/auth/agents", label: t("agents"), icon: "bot" },
@@ -27,7 +27,7 @@ export function ownPlaces(): Place[] {
 
 export function SettingsArea({ current, children }: { current: string; children: ComponentChildren }) {
   const account: Place = { address: "/account", label: t("account"), icon: "user" };
-  const places = [account, ...ownPlaces()].map((place) => ({ ...place, isCurrent: place.address === current }));
+  const places = [account, ...accountLinks()].map((place) => ({ ...place, isCurrent: place.address === current }));
   return (
     <div class={current === account.address ? "sided settings-sided is-index" : "sided settings-sided"}>
       <div class="side-column">

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "../shared/components/icon";
 import { number } from "../shared/i18n";
 
-export interface SidePlace {
+export interface SideLink {
   address: string;
   label: string;
   icon: IconName;
@@ -13,7 +13,7 @@ export interface SidePlace {
 
 export interface SideGroup {
   title?: string;
-  places: readonly SidePlace[];
+  places: readonly SideLink[];
   /** A button below the links. */
   action?: ComponentChildren;
 }

@@ -7,7 +7,7 @@ import { number } from "../i18n";
 
 export const siteState = {
   title: "Countersign",
-  /** How many approvals wait for this person: the number before the title of every page. */
+  /** The number of approvals that wait for this person. It precedes the title of every page. */
   waiting: signal(0),
 };
 

@@ -1,4 +1,4 @@
-// An icon, hidden from screen readers: a text beside it, or the name of its button, says the same.
+// An icon, hidden from screen readers, because a text beside it, or the label of its button, has the same meaning.
 import { ICONS, type IconName } from "../icons";
 
 export type { IconName };

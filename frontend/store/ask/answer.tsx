@@ -13,7 +13,7 @@ export type AskAnswer = Schemas["AskAnswer"];
 
 const BY_MODEL = 0.6;
 const BY_CORRECTION = 0.8;
-const MOST_VERSIONS = 5;
+const MAX_VERSIONS = 5;
 const TONES: Readonly<Record<AskAnswer["status"], Tone | undefined>> = { answered: undefined, partial: "warn", refused: "warn" };
 
 export function Reply({ answer, question }: { answer: AskAnswer; question: string }) {
@@ -124,6 +124,6 @@ function product(answer: AskAnswer, slug: string) {
 
 function versions(answer: AskAnswer, slug: string): string | undefined {
   const versions = answer.sources.flatMap((source) => (source.product === slug && source.release !== null ? [source.release] : []));
-  const versionText = versions.slice(0, MOST_VERSIONS).join(", ") + (versions.length > MOST_VERSIONS ? " …" : "");
+  const versionText = versions.slice(0, MAX_VERSIONS).join(", ") + (versions.length > MAX_VERSIONS ? " …" : "");
   return versions.length ? t("versions", { versions: versionText }) : undefined;
 }

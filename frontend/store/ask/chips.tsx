@@ -55,12 +55,12 @@ export function Chips({ conditions, titles, onChange }: Props) {
             key={`${condition.name} ${condition.mode} ${condition.value}`}
             text={chipText(condition, conditions, titles)}
             name={conditionText(condition, titles)}
-            items={edits(condition, conditions, titles, onChange)}
+            items={editItems(condition, conditions, titles, onChange)}
             onDrop={() => drop(condition)}
           />
         ))}
         <li key="add">
-          <Menu tight label={t("add")} items={additions(conditions, onChange)} />
+          <Menu tight label={t("add")} items={additionItems(conditions, onChange)} />
         </li>
       </ul>
     </section>
@@ -94,22 +94,22 @@ function Chip({ text, name, items, onDrop }: ChipProps) {
 }
 
 /** Menu items for the other values of a condition, if it has a fixed list of values. */
-function edits(condition: Condition, conditions: Conditions, titles: Props["titles"], onChange: Props["onChange"]): MenuItem[] {
+function editItems(condition: Condition, conditions: Conditions, titles: Props["titles"], onChange: Props["onChange"]): MenuItem[] {
   const { name, value, mode } = condition;
   const products = conditions.filter((other) => other.name === "product").length;
   const values = CONDITION_VALUES[name] ?? OPTION_VALUES[name] ?? [];
   const isTaken = (newValue: string) => conditions.some((takenCondition) => takenCondition.name === name && takenCondition.value === newValue);
   const items: MenuItem[] = values
     .filter((other) => !isTaken(other) && (other !== "compare" || products > 1))
-    .map((other) => ({ label: valued(name, other, titles), does: () => onChange(withValue(conditions, condition, other)) }));
+    .map((other) => ({ label: valueText(name, other, titles), does: () => onChange(withValue(conditions, condition, other)) }));
   if (CONDITION_VALUES[name]) {
-    const turn = t(mode === "not" ? "include" : "exclude", { value: valued(name, value, titles) });
+    const turn = t(mode === "not" ? "include" : "exclude", { value: valueText(name, value, titles) });
     items.push({ label: turn, does: () => onChange(withModeToggled(conditions, condition)) });
   }
   return items;
 }
 
-function additions(conditions: Conditions, onChange: Props["onChange"]): MenuItem[] {
+function additionItems(conditions: Conditions, onChange: Props["onChange"]): MenuItem[] {
   const hasProducts = conditions.filter(({ name }) => name === "product").length > 1;
   return ADDABLE.flatMap((name) => {
     const usedValues = conditions.filter((condition) => condition.name === name).map((condition) => condition.value);
@@ -117,7 +117,7 @@ function additions(conditions: Conditions, onChange: Props["onChange"]): MenuIte
     // Omit the default value of an option, which is not a condition. These options have only one value.
     const values = isValueCondition ? CONDITION_VALUES[name] : usedValues.length ? [] : OPTION_VALUES[name]?.slice(1);
     const unusedValues = (values ?? []).filter((value) => !usedValues.includes(value) && (value !== "compare" || hasProducts));
-    const actions = unusedValues.map((value) => ({ label: valued(name, value), does: () => onChange(withCondition(conditions, name, value)) }));
+    const actions = unusedValues.map((value) => ({ label: valueText(name, value), does: () => onChange(withCondition(conditions, name, value)) }));
     return actions.length ? [{ label: t(`name.${name}`), does: actions }] : [];
   });
 }
@@ -126,27 +126,27 @@ function additions(conditions: Conditions, onChange: Props["onChange"]): MenuIte
 function chipText(condition: Condition, conditions: Conditions, titles: Props["titles"]): string {
   const { name, mode, value } = condition;
   const isFirst = conditions.find((other) => other.name === name && other.mode !== "not") === condition;
-  return mode === "" || mode === "not" || isFirst ? conditionText(condition, titles) : t(mode, { value: valued(name, value, titles) });
+  return mode === "" || mode === "not" || isFirst ? conditionText(condition, titles) : t(mode, { value: valueText(name, value, titles) });
 }
 
 /** A condition in full: “Platform: not Windows”. */
 function conditionText({ name, mode, value }: Condition, titles: Props["titles"]): string {
-  const valueText = valued(name, value, titles);
-  return t("condition", { name: t(`name.${name as ConditionName}`), value: mode === "not" ? t("not", { value: valueText }) : valueText });
+  const text = valueText(name, value, titles);
+  return t("condition", { name: t(`name.${name as ConditionName}`), value: mode === "not" ? t("not", { value: text }) : text });
 }
 
-function valued(name: string, value: string, titles?: Props["titles"]): string {
+function valueText(name: string, value: string, titles?: Props["titles"]): string {
   if (name === "kind") return tStore(`kind.${value as "game"}`);
   if (name === "access") return tStore(value as "free");
   if (name === "platform") return PLATFORMS[value as Platform] ?? value;
   if (name === "product") return titles?.get(value) ?? value;
-  if (name === "since" || name === "until") return timed(value);
+  if (name === "since" || name === "until") return timeText(value);
   if (name === "limit") return number(Number(value));
   if (name === "by") return t(`name.${value as ConditionName}`);
   return OPTION_VALUES[name]?.includes(value) ? t(`${name}.${value}` as "find.products") : value;
 }
 
-function timed(value: string): string {
+function timeText(value: string): string {
   const isDay = value.length === 10 || value.endsWith("T00:00:00Z");
   return isDay ? date(value.slice(0, 10)) : dateTime(value);
 }

@@ -43,7 +43,7 @@ export const OPTION_VALUES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-const HAVE_DEFAULT = ["find", "when", "order", "answer"];
+const OPTIONS_WITH_DEFAULT = ["find", "when", "order", "answer"];
 
 const isValueCondition = (name: string) => (VALUE_CONDITIONS as readonly string[]).includes(name);
 
@@ -93,7 +93,7 @@ export function withoutCondition(conditions: Conditions, condition: Condition): 
 
 /** Replace the value of a condition. If the value is the option's default, remove the condition. */
 export function withValue(conditions: Conditions, oldCondition: Condition, value: string): Conditions {
-  if (HAVE_DEFAULT.includes(oldCondition.name) && value === OPTION_VALUES[oldCondition.name]?.[0]) {
+  if (OPTIONS_WITH_DEFAULT.includes(oldCondition.name) && value === OPTION_VALUES[oldCondition.name]?.[0]) {
     return withoutCondition(conditions, oldCondition);
   }
   const newConditions = conditions.map((condition) => (condition === oldCondition ? { ...oldCondition, value } : condition));

@@ -12,7 +12,7 @@ import { createCollection, deleteCollection, renameCollection } from "./library_
 
 const tLibrary = translator("library");
 
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
 interface Props {
   isOpen: boolean;
@@ -88,7 +88,7 @@ export function CollectionDialog({ isOpen, onClose, collection }: Props) {
           help={tLibrary("collection.help")}
           value={name}
           required
-          maxLength={LONGEST_NAME}
+          maxLength={MAX_NAME_LENGTH}
           autocomplete="off"
           autofocus
           onInput={(event) => setName(event.currentTarget.value)}

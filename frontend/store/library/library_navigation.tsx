@@ -5,7 +5,7 @@ import { Menu } from "../../shared/components/menu";
 import { query } from "../../shared/router";
 import { number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
-import { SideNav, type SidePlace } from "../side_nav";
+import { SideNav, type SideLink } from "../side_nav";
 import { CollectionDialog } from "./collection_dialog";
 import { collections } from "./library_state";
 import { updateOf } from "./newer_version";
@@ -23,7 +23,7 @@ const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app
 
 export function LibraryNavigation({ products }: { products: readonly OwnedProduct[] }) {
   const [isNaming, setNaming] = useState(false);
-  const { main, ofCollections, more: otherCollections } = placesOf(products);
+  const { main, ofCollections, more: otherCollections } = navigationLinks(products);
   const otherPlaces = [...main.slice(SHOWN_ON_PHONES), ...ofCollections, ...otherCollections];
   const currentPlace = otherPlaces.find((otherPlace) => otherPlace.isCurrent);
   const create = () => setNaming(true);
@@ -66,14 +66,14 @@ export function LibraryNavigation({ products }: { products: readonly OwnedProduc
   );
 }
 
-const labelWithCount = ({ label, count }: SidePlace) => `${label} ${number(count ?? 0)}`;
+const labelWithCount = ({ label, count }: SideLink) => `${label} ${number(count ?? 0)}`;
 
-function placesOf(products: readonly OwnedProduct[]): Readonly<Record<"main" | "ofCollections" | "more", readonly SidePlace[]>> {
+function navigationLinks(products: readonly OwnedProduct[]): Readonly<Record<"main" | "ofCollections" | "more", readonly SideLink[]>> {
   const shownProducts = products.filter((product) => !product.hidden);
   const count = (isIn: (product: OwnedProduct) => boolean) => shownProducts.filter(isIn).length;
   const currentValue = (name: string) => query.value.get(name) ?? "";
   const isAll = !["kind", "update", "collection", "access", "hidden"].some(currentValue);
-  const placeOf = (name: string, value: string, label: string, icon: IconName, productCount: number): SidePlace => ({
+  const placeOf = (name: string, value: string, label: string, icon: IconName, productCount: number): SideLink => ({
     address: `/library?${new URLSearchParams({ [name]: value })}`,
     label,
     icon,

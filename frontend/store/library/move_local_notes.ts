@@ -4,7 +4,7 @@ import { recordDownload } from "../downloaded_versions";
 import { me } from "../me";
 import { createCollection, library } from "./library_state";
 
-interface KeptNotes {
+interface LocalNotes {
   isHidden?: boolean;
   note?: string;
   collections?: readonly string[];
@@ -13,10 +13,10 @@ interface KeptNotes {
   fetched?: Readonly<Record<string, string>>;
 }
 
-type NotesByProduct = Readonly<Record<string, KeptNotes>>;
+type NotesByProduct = Readonly<Record<string, LocalNotes>>;
 
 /** Move the notes after the library was loaded. Return whether a note was moved. Refused notes stay for the next time. */
-export async function moveKeptNotes(): Promise<boolean> {
+export async function moveLocalNotes(): Promise<boolean> {
   const key = `countersign-shelf ${me.peek()?.email ?? ""}`;
   let isMoved = false;
   for (const [id, notes] of Object.entries(readNotes(key))) {
@@ -33,7 +33,7 @@ export async function moveKeptNotes(): Promise<boolean> {
   return isMoved;
 }
 
-async function move(id: string, { isHidden, note, collections = [], followed, fetched = {} }: KeptNotes): Promise<void> {
+async function move(id: string, { isHidden, note, collections = [], followed, fetched = {} }: LocalNotes): Promise<void> {
   if (followed) {
     await api.put("/api/v1/me/follows/product/{id}", { values: { id } });
   }

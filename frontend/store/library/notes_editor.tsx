@@ -16,7 +16,7 @@ const tLibrary = translator("library");
 
 type OwnedProduct = Schemas["Owned"];
 
-const MAX_NOTE = 2000;
+const MAX_NOTE_LENGTH = 2000;
 
 interface Props {
   product: OwnedProduct;
@@ -163,7 +163,7 @@ function Note({ product }: { product: OwnedProduct }) {
           <textarea
             {...controlAttributes}
             ref={field}
-            maxLength={MAX_NOTE}
+            maxLength={MAX_NOTE_LENGTH}
             value={value.text}
             onInput={(event) => edit({ text: event.currentTarget.value, base: baseOf(draft.current, noteBefore) })}
             onBlur={() => serverText === null && save()}

@@ -12,7 +12,7 @@ import { showToast } from "../../shared/toast";
 import { Sessions } from "../account/sessions";
 import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
-import { ownPlaces, SettingsArea } from "../settings_area";
+import { accountLinks, SettingsArea } from "../settings_area";
 import { Avatar, signOut } from "../shell/account_menu";
 
 const tCommon = translator("common");
@@ -37,7 +37,7 @@ export function Account() {
           </ul>
         </section>
         <ul class="link-list panel-box">
-          {[...ownPlaces(), { address: "/redeem", label: t("redeem"), icon: "ticket" as const }].map(({ address, label, icon }) => (
+          {[...accountLinks(), { address: "/redeem", label: t("redeem"), icon: "ticket" as const }].map(({ address, label, icon }) => (
             <li key={address}>
               <a href={address}>
                 <Icon name={icon} />

@@ -35,9 +35,9 @@ interface State {
 }
 
 const OFFERED = ["offer.1", "offer.2", "offer.3", "offer.4"] as const;
-const MOST_EARLIER = 5;
-const LONGEST_EARLIER = 1000;
-const LONGEST_NEWS = 300;
+const MAX_EARLIER_LINES = 5;
+const MAX_EARLIER_LENGTH = 1000;
+const MAX_ANNOUNCED_LENGTH = 300;
 const QUICK_MS = 300;
 const IDLE: State = { state: "idle", answer: null, question: "", conditions: [] };
 
@@ -76,7 +76,7 @@ export function Ask() {
     setNow((last) => ({ ...last, state: "coming" }));
     request(currentQuestion, previousQuestions, controller.signal).then(
       (answer) => {
-        const newsText = `${droppedCondition.current} ${t(`status.${answer.status}`)}: ${answer.answer.slice(0, LONGEST_NEWS)}`;
+        const newsText = `${droppedCondition.current} ${t(`status.${answer.status}`)}: ${answer.answer.slice(0, MAX_ANNOUNCED_LENGTH)}`;
         end({ state: "answered", answer, question: currentQuestion, conditions: conditions(answer.query) }, newsText);
       },
       (error: unknown) => {
@@ -202,8 +202,8 @@ const body = (question: string, previousQuestions: string): Partial<Schemas["Ask
 /** The answered questions, oldest first, to which a follow-up can refer. */
 function answeredQuestions(previousQuestions: string, currentQuestion: string, { answer, question, state }: State): readonly string[] {
   const isRead = state === "answered" && question === currentQuestion && answer?.status !== "refused";
-  const all = [...lines(previousQuestions), ...(isRead ? [currentQuestion] : [])].slice(-MOST_EARLIER);
-  while (all.join("\n").length > LONGEST_EARLIER) {
+  const all = [...lines(previousQuestions), ...(isRead ? [currentQuestion] : [])].slice(-MAX_EARLIER_LINES);
+  while (all.join("\n").length > MAX_EARLIER_LENGTH) {
     all.shift();
   }
   return all;

@@ -11,13 +11,13 @@ import { setQuery, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { number, plural, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
-import { noted } from "../downloaded_versions";
+import { recordedDownloads } from "../downloaded_versions";
 import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
 import { filterAndSort, ORDERS } from "../library/filter_and_sort";
 import { CollectionDialog } from "../library/collection_dialog";
 import { LibraryCard, LibraryRow } from "../library/library_card";
-import { moveKeptNotes } from "../library/move_local_notes";
+import { moveLocalNotes } from "../library/move_local_notes";
 import { collections, library, loadLibrary } from "../library/library_state";
 import { NotesEditor } from "../library/notes_editor";
 import { KINDS, LibraryNavigation } from "../library/library_navigation";
@@ -256,9 +256,9 @@ function useLibrary() {
     const controller = new AbortController();
     setProblem(null);
     loadLibrary(controller.signal)
-      .then(async () => (await moveKeptNotes()) && setRound((current) => current + 1))
+      .then(async () => (await moveLocalNotes()) && setRound((current) => current + 1))
       .catch((error: unknown) => controller.signal.aborted || setProblem(Problem.from(error)));
     return () => controller.abort();
-  }, [round, noted.value]);
+  }, [round, recordedDownloads.value]);
   return { problem, reload: () => setRound(round + 1) };
 }

@@ -8,7 +8,7 @@ import { RequestResult } from "../../shared/components/states";
 import { query } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { CoverImage } from "../card";
-import { leadOf, tagLabel } from "../catalog_item";
+import { splitSummary, tagLabel } from "../catalog_item";
 import { Markdown } from "../markdown";
 import { AboutBuild } from "../product/about_build";
 import { useBuildFacts } from "../product/build_facts";
@@ -62,7 +62,7 @@ function ProductContent({ product, releases }: { product: Detail; releases: Rele
   const offer = useOffer(product, published, channel);
   const buildFacts = useBuildFacts(product, offer);
   const icon = product.media.find((mediaItem) => mediaItem.kind === "icon");
-  const [lead, rest] = leadOf(product.summary);
+  const [lead, rest] = splitSummary(product.summary);
   return (
     <article class="product-page">
       <div class="backdrop" aria-hidden="true">

@@ -9,7 +9,7 @@ import { signInAddress } from "../../shared/sign_in_page";
 import { showToast } from "../../shared/toast";
 import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { downloadedHere, noted, recordDownload } from "../downloaded_versions";
+import { downloadedHere, recordedDownloads, recordDownload } from "../downloaded_versions";
 import { me } from "../me";
 import { ownedIds } from "../owned_and_followed";
 import { useOwnsProduct } from "../ownership";
@@ -89,7 +89,7 @@ function useEarlierVersion({ product, offer }: Props): string | undefined {
   const isInLibrary = ownedIds.value.has(product.id);
   const updates = useRequest(
     async (signal) => (isInLibrary ? (await api.get("/api/v1/library", { query: { update: "1", limit: MAX_UPDATES }, signal })).value : []),
-    [product.id, isInLibrary, noted.value],
+    [product.id, isInLibrary, recordedDownloads.value],
     { keepsPrevious: true },
   );
   const here = downloadedHere.value[product.id]?.[offer.channel];

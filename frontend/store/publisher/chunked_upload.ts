@@ -3,7 +3,7 @@ import { send } from "../../shared/client";
 import { Problem } from "../../shared/problem";
 
 const PART_BYTES = 4 << 20;
-const MOST_TRIES = 6;
+const MAX_TRIES = 6;
 const FIRST_WAIT_MS = 500;
 
 type Ranges = readonly (readonly [from: number, to: number])[];
@@ -22,7 +22,7 @@ export async function upload<Made>(address: string, file: Blob, signal: AbortSig
     } catch (error) {
       const isPassing = error instanceof Problem && (error.status === 0 || error.status === 429 || error.status >= 500);
       failures += 1;
-      if (!isPassing || failures >= MOST_TRIES || signal.aborted) {
+      if (!isPassing || failures >= MAX_TRIES || signal.aborted) {
         throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, (error.retryAfterS ?? 0) * 1000 || FIRST_WAIT_MS * 2 ** failures));

@@ -1,4 +1,4 @@
-// Helpers for the publisher's forms: one request at a time, required fields, and errors in the reader's language.
+// The publisher's forms: one request at a time, required fields, and errors in the language of the page.
 import { useRef, useState } from "preact/hooks";
 import { Problem, type FieldError } from "../../shared/problem";
 import { translator } from "../../shared/i18n";

@@ -39,14 +39,14 @@ export function NewProduct() {
       <RequirePublisher>
         <PublisherArea org={currentOrg()} current="products">
           <Heading title={t("new.product")} />
-          <Blank />
+          <NewProductForm />
         </PublisherArea>
       </RequirePublisher>
     </>
   );
 }
 
-function Blank() {
+function NewProductForm() {
   const typing = useStoredInput("new product", { input: BLANK, isNamed: false });
   const { input: value, isNamed } = typing.value;
   const { isBusy, problem, run } = useSubmit();

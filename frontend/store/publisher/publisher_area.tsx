@@ -4,7 +4,7 @@ import { Menu } from "../../shared/components/menu";
 import { Icon, type IconName } from "../../shared/components/icon";
 import { isOwnerOf, isPublisher, me } from "../me";
 import { Monogram } from "../monogram";
-import { SideNav, type SidePlace } from "../side_nav";
+import { SideNav, type SideLink } from "../side_nav";
 import { currentOrg, OrgChoice } from "./org";
 import { useOrgFacts } from "./org_facts";
 import { translator } from "../../shared/i18n";
@@ -50,7 +50,7 @@ export function PublisherArea({ org, current, isFixed = false, children }: Props
   const tabs = tabsOf(org);
   const { name: title, counts } = useOrgFacts(org, isOwnerOf(org));
   const countOf = (name: AreaTab) => (name === "products" ? counts?.products : name === "team" ? counts?.members : undefined);
-  const placeOf = (name: AreaTab, icon: IconName): SidePlace => ({
+  const placeOf = (name: AreaTab, icon: IconName): SideLink => ({
     address: `/publisher?${new URLSearchParams({ org, tab: name })}`,
     label: tabLabel(name),
     icon,
@@ -59,7 +59,7 @@ export function PublisherArea({ org, current, isFixed = false, children }: Props
   });
   const placesFor = (isOrganisation: boolean) =>
     TABS.filter((tab) => tabs.includes(tab.name) && Boolean(tab.isOrganisation) === isOrganisation).map((tab) => placeOf(tab.name, tab.icon));
-  const profile: SidePlace = { address: `/publishers/${encodeURIComponent(org)}`, label: t("profile"), icon: "building-2", isCurrent: false };
+  const profile: SideLink = { address: `/publishers/${encodeURIComponent(org)}`, label: t("profile"), icon: "building-2", isCurrent: false };
   const groups = [
     { places: [placeOf("products", "package"), ...placesFor(false), profile] },
     { title: t("org"), places: placesFor(true) },

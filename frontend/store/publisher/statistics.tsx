@@ -1,6 +1,6 @@
 // The analytics of an organisation: four figures, a chart of the chosen figure with the preceding period, and tables.
 import { useRequest } from "../../shared/request";
-import { Chart, compact, Legend, Spark } from "../../shared/chart";
+import { Chart, compact, Legend, Sparkline } from "../../shared/chart";
 import type { ChartMarker } from "../../shared/chart_markers";
 import { Heading } from "../../shared/components/heading";
 import { RequestResult } from "../../shared/components/states";
@@ -57,7 +57,7 @@ function StatisticsPanels({ numbers, range }: { numbers: Numbers; range: Statist
                 {number(now.total)}
                 <Change now={now.total} before={now.previous.total} days={range.days} />
               </b>
-              <Spark values={now.points.map((point) => point.value)} />
+              <Sparkline values={now.points.map((point) => point.value)} />
             </button>
           </li>
         );

@@ -61,14 +61,14 @@ export function Team({ org }: { org: string }) {
           )
         }
       </RequestResult>
-      <Removing org={org} email={leaving} onClose={() => setLeaving(null)} onDone={request.reload} />
+      <RemoveMember org={org} email={leaving} onClose={() => setLeaving(null)} onDone={request.reload} />
       <Invite org={org} onDone={request.reload} />
       <Clients org={org} />
     </div>
   );
 }
 
-function Removing(props: { org: string; email: string | null; onClose: () => void; onDone: () => void }) {
+function RemoveMember(props: { org: string; email: string | null; onClose: () => void; onDone: () => void }) {
   const { org, email, onClose, onDone } = props;
   const { isBusy, problem, setProblem, run } = useSubmit();
   const close = () => {

@@ -77,7 +77,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
     }
     const timer = setTimeout(() => {
       sentWords.current = text;
-      // Without words there is nothing to be relevant to.
+      // The order by relevance needs words.
       const isLost = !text && query.peek().get("sort") === "relevance";
       setQuery({ q: text, ...(isLost ? { sort: "" } : {}) });
     }, TYPING_MS);

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";
-import { Chart, type ChartSeries, Legend, Spark } from "../../shared/chart";
+import { Chart, type ChartSeries, Legend, Sparkline } from "../../shared/chart";
 import { ChartTable, TableSwitch } from "../../shared/chart_table";
 import { date, number, percent, shortDate, translator } from "../../shared/i18n";
 import { useRequest } from "../../shared/request";
@@ -62,7 +62,7 @@ export function Kpi({ model, title, period, measure, series }: TileProps & { mea
       <p class="kpi-value">
         {headline(series.total, model, measure)} {measure.ahead ? <LastDay {...{ period, measure }} /> : <Change {...{ measure, series }} />}
       </p>
-      <Spark values={series.points.map((point) => point.value)} />
+      <Sparkline values={series.points.map((point) => point.value)} />
     </section>
   );
 }
