@@ -18,15 +18,15 @@ HEAD = """<!-- Written by `python -m tests.scaling.limits`; change the declarati
 
 # Limits of what is read
 
-Everything that reads what a stranger sends takes time in proportion to it, up to the limit that is named here. A test
-measures each line at a quarter, half and all of its worst input, and fails where twice the input takes more than 2.6
-times as long. A request has a head of at most 64 KiB with 128 headers, and a body of at most 1 MiB (the store) or 8 MiB
-(records), unless a line says otherwise; uploads have their own limits. A parameter or member without a limit of its own
-has that of the request.
+Every parser of input from outside takes time in proportion to the size of the input, up to the limit on this page. A
+test measures each parser with a quarter, half and all of its worst input, and fails if twice the input takes more than
+2.6 times as long. A request has a head of at most 64 KiB with 128 headers, and a body of at most 1 MiB (the store) or
+8 MiB (records), unless a line says otherwise; uploads have their own limits. A parameter or member without a limit of
+its own has the limit of the request.
 
-A question to `ask` has at most 2,000 characters, of which the first 400 words are read, 300 runs of words are looked up
-as names, and 12 words that nothing is known of. Reading takes less than 20 ms of CPU time for any text; a test measures
-that too.
+A question to `ask` has at most 2,000 characters, of which the first 400 words are read. At most 300 groups of words are
+looked up as names, and at most 12 unknown words. Reading takes less than 20 ms of CPU time for any text; a test
+measures that too.
 """
 
 
@@ -38,9 +38,9 @@ def page(commands: list[AcceptedText]) -> str:
             HEAD,
             "## Parsers\n\n| Parser | Reads | Limit |\n| --- | --- | --- |",
             *parsers,
-            "\n## Texts that the store takes\n\n| Endpoint | Text | Characters |\n| --- | --- | --- |",
+            "\n## Texts that the store accepts\n\n| Endpoint | Text | Characters |\n| --- | --- | --- |",
             *map(_line, endpoints.texts()),
-            "\n## Texts that records take\n\n| Command | Text | Characters |\n| --- | --- | --- |",
+            "\n## Texts that records accept\n\n| Command | Text | Characters |\n| --- | --- | --- |",
             *map(_line, commands),
             "",
         ]

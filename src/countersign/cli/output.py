@@ -59,16 +59,16 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.OK: "Done.",
     Exit.FAILED: "Failed for a reason that no other code names; the text says which.",
     Exit.USAGE: "The command line or a setting is wrong.",
-    Exit.NOT_FOUND: "What the command names does not exist, or you may not know that it does (404; of records also 400 "
-    "`no such record`).",
+    Exit.NOT_FOUND: "What the command names does not exist, or you may not see it (404; from the records service also "
+    "400 `no such record`).",
     Exit.REFUSED: "You are not signed in, or your token does not allow it (401, 403).",
-    Exit.CONFLICT: "It is not possible in the present state (409, 410, 412), or the file or service is in use.",
+    Exit.CONFLICT: "It is not possible in the current state (409, 410, 412), or the file or service is in use.",
     Exit.UNREACHABLE: "The server or the database cannot be reached, or is not available now (502, 503, 504).",
-    Exit.CHECKSUM: "The bytes are not the ones that were announced (422 `checksum_mismatch`).",
+    Exit.CHECKSUM: "The bytes do not have the expected checksum (422 `checksum_mismatch`).",
     Exit.STORAGE_FULL: "A disk is full, here or on the server (507); `doctor` uses it as well.",
-    Exit.RATE_LIMITED: "Too many requests, even after waiting as the server asked (429).",
+    Exit.RATE_LIMITED: "Too many requests, even after waiting for as long as the server asked (429).",
     Exit.APPROVAL: "Nothing changed yet: a person must approve it (202 with a plan).",
-    Exit.INTERRUPTED: "Interrupted with ctrl-C; `push`, `pull` and `download` continue when run again.",
+    Exit.INTERRUPTED: "Interrupted with ctrl-C; `push`, `pull` and `download` continue when they are run again.",
 }
 
 
