@@ -1,5 +1,8 @@
 """Keys and texts that an existing database may have and our own tables never have."""
 
+import csv
+import io
+import json
 import sqlite3
 import tracemalloc
 from collections.abc import AsyncGenerator
@@ -13,6 +16,7 @@ from countersign.declare import Grant, text
 from countersign.declare.registry import Registry
 from countersign.records import base_models
 from countersign.records.adopted.store import AdoptedStore
+from countersign.records.commands.csv_format import escape_formula
 from countersign.records.commands.errors import BadInput
 from tests.adopted.shop import Shop, open_shop
 
@@ -425,3 +429,56 @@ async def test_a_number_of_a_sqlite_file_has_the_exact_value_or_none(tmp_path: P
 
     assert [each["price_minor"] for each in listed] == [1234, None, None, -7]
     assert [each["parts"] for each in listed] == [3, None, None, 1]
+
+
+ODD_NOTE = '''class Note(Model, table=Table("note", key="k")):
+    title = Text(personal="TEXT")
+    plain = Text()
+    size = Number()
+    price_minor = Money(column="price")
+    rate = Decimal()
+    day = Date()
+    moment = Moment()
+    is_open = Bool()
+    parent = Ref("note", columns="parent")
+'''
+ODD_NOTES = """
+CREATE TABLE note (k INTEGER PRIMARY KEY, title TEXT, plain TEXT, size INTEGER, price NUMERIC, rate REAL, day DATE,
+    moment DATETIME, is_open BOOLEAN, parent INTEGER REFERENCES note);
+INSERT INTO note VALUES (-9, '=1+1', '=1+1', -4, -1.25, 0.1, '2026-01-02', '2026-01-02 03:04:05', 1, NULL),
+    (1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -9),
+    (2, '', '', 9007199254740991, 90071992547409, 1e300, '0001-01-01', '9999-12-31 23:59:59', 0, 1),
+    (3, '''', '''', 'text', 'text', 'text', 'text', 'text', 'yes', 4),
+    (4, 'a' || char(10) || '=b', 'a' || char(10) || '-b', 9007199254740992, 1.005, -0.0, '2026-01-02 10', 'now', 7, 99),
+    (5, '''''+', '''''+', x'00', x'00', x'00', x'00', x'00', x'00', 'text'),
+    (6, CAST(x'67e96e' AS TEXT), CAST(x'67e96e' AS TEXT), 1, 2, 3, NULL, NULL, NULL, x'00'),
+    (7, char(0xff1d) || 'x', char(0xff1d) || 'x', 0, 0, 0, '2026-02-30', NULL, NULL, 7),
+    (8, 'a "quoted", text', 'a;b', 0, 0, 0, NULL, NULL, NULL, 7);
+"""
+
+
+def cell(value: object) -> str:
+    """Return the cell of a CSV file for a value of a response."""
+    if isinstance(value, str):
+        return escape_formula(value)
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("fields", [None, ["size"], ["plain", "parent"]])
+async def test_an_export_has_the_values_of_the_list(tmp_path: Path, fields: list[str] | None) -> None:
+    script = ODD_NOTES + "".join(f"INSERT INTO note (k, plain) VALUES ({k}, 'plain {k}');" for k in range(10, 1_200))
+    async with opened(tmp_path, script, ODD_NOTE) as shop:
+        root = shop.inside.administrator()
+        agent = await shop.inside.agent("scout")
+        for caller in (root, agent):
+            listed = [*await shop.inside.value(caller, "note", "list", limit=1_000)]
+            listed += await shop.inside.value(caller, "note", "list", limit=1_000, offset=1_000)
+            body = {} if fields is None else {"fields": fields}
+            exported = await shop.inside.value(caller, "note", "export", **body)
+
+            names = list(listed[0]) if fields is None else fields
+            expected = io.StringIO()
+            rows = [names, *([cell(record[name]) for name in names] for record in listed)]
+            csv.writer(expected, lineterminator="\r\n").writerows(rows)
+            assert len(listed) == 1_199
+            assert exported["text"] == expected.getvalue()

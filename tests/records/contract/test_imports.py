@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from countersign.records.commands.csv_format import escape_formula, unescape_formula
+from countersign.records.commands.csv_format import escape_formula, escape_formulas, unescape_formula
 from tests.records.contract.test_round_trip import HOSTILE
 from tests.records.office import Office
 
@@ -151,6 +151,12 @@ async def test_a_clerk_exports_no_name_that_is_masked(office: Office) -> None:
 
     assert {row for row in rows if row != '""'} <= ids
     assert len(set(rows)) > 5
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "", "'", "a\n=b", "a", "it's"])
+def test_a_column_of_cells_is_guarded_as_each_cell(text: str) -> None:
+    assert list(escape_formulas([None, "a", text])) == [None, "a", escape_formula(text)]
+    assert list(escape_formulas([text])) == [escape_formula(text)]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

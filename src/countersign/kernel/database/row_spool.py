@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -14,6 +14,9 @@ from countersign.kernel.errors import Refused
 MEMORY_BYTES = 4 << 20
 MAX_BYTES = 2 << 30
 _SIZE_BYTES = 4
+
+
+_decode = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode
 
 
 class TooManyRows(Refused):
@@ -59,7 +62,7 @@ class RowSpool:
         Raises:
             TooManyRows: the rows are larger than MAX_BYTES together.
         """
-        encoded_rows = msgspec.msgpack.encode([tuple(row) for row in rows])
+        encoded_rows = msgspec.msgpack.encode(list(map(tuple, rows)))
         encrypted_rows = self._cipher.encrypt(encoded_rows, self._count)
         if self.file.tell() + len(encrypted_rows) > MAX_BYTES:
             raise TooManyRows(f"The rows are larger than {MAX_BYTES >> 30} GiB together.")
@@ -72,7 +75,7 @@ class RowSpool:
         for number in range(self._count):
             size = int.from_bytes(self.file.read(_SIZE_BYTES))
             encoded_rows = self._cipher.decrypt(self.file.read(size), number)
-            yield [tuple(row) for row in msgspec.msgpack.decode(encoded_rows, type=list[list[object]])]
+            yield _decode(encoded_rows)
 
     def close(self) -> None:
         """Remove the rows."""

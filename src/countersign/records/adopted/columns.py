@@ -258,6 +258,14 @@ def key_of(dialect: Dialect, values: Sequence[Any]) -> Key | None:
         return None
 
 
+def keys_of(dialect: Dialect, columns: Sequence[Sequence[Any]]) -> Sequence[Key | None]:
+    """Return the keys of the rows whose values are in these columns, as `key_of` does."""
+    rows: list[Key] = list(zip(*columns, strict=True))
+    if all(set(map(type, each)) == {int} for each in columns):
+        return rows
+    return [key_of(dialect, each) for each in rows]
+
+
 def _from_hex(value: str) -> str | bytes:
     found = bytes.fromhex(value[1:])
     return found.decode() if value.startswith(_TEXT) else found
@@ -340,6 +348,11 @@ def _cut(dialect: Dialect, expression: str, length: int) -> str:
 def shown(value: object) -> object:
     """Return the value of a text that `shown_text` selects. Bytes that are not UTF-8 become U+FFFD."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def all_shown(values: Sequence[object]) -> list[object]:
+    """Return the values of a column as `shown` does."""
+    return [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values]
 
 
 def text_of(dialect: Dialect, column: str) -> str:

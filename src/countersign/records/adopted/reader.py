@@ -24,7 +24,7 @@ from countersign.records.commands.filters import Parameters, Scope, all_of
 from countersign.records.commands.limits import SHORT_PAGE
 from countersign.records.commands.select import RecordReader
 from countersign.records.masking.record_ids import Key, RecordIds
-from countersign.records.masking.seen_values import SeenValue
+from countersign.records.masking.seen_values import SeenColumn
 
 FOLDED = "countersign_folded"
 """The function of statements on SQLite that folds the case of a text."""
@@ -37,6 +37,7 @@ MAX_KEY_LENGTH = 400
 _ALIAS = "t"
 """The name of the table of records in statements."""
 _REVISION_BYTES = 6
+_encode = msgspec.msgpack.Encoder().encode
 _COMPARISONS = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
@@ -368,7 +369,8 @@ class AdoptedReader(RecordReader):
         super().__init__(view, model_view, tables.dialect, {}, domain)
         self._tables = tables
         self._table = tables.table(model_view.model.name)
-        self._revision_key = hashlib.blake2b(domain.id.encode() if domain else b"", key=key, digest_size=32).digest()
+        revision_key = hashlib.blake2b(domain.id.encode() if domain else b"", key=key, digest_size=32).digest()
+        self._revision_hash = hashlib.blake2b(key=revision_key, digest_size=_REVISION_BYTES)
         self._constant_columns: tuple[str, ...] | None = None
         self._parts: list[_Part] = []
         start = len(self._table.key)
@@ -431,52 +433,49 @@ class AdoptedReader(RecordReader):
             return super().group_values(field, values)
         dialect = self._tables.dialect
         keys = [None if value is None else columns.key_of(dialect, msgspec.json.decode(value)) for value in values]
-        return self._ref_ids(field, keys)
+        return self._ids(self._tables.table(field.target), keys)
 
-    def _ref_ids(self, ref: Ref, keys: Sequence[Key | None]) -> list[Any]:
-        ids = iter(self._tables.table(ref.target).ids.encode([each for each in keys if each is not None]))
+    def _ids(self, table: AdoptedTable, keys: Sequence[Key | None]) -> list[Any]:
+        """Return the ids of the records with these keys."""
+        if None not in keys:
+            return table.ids.encode(cast("Sequence[Key]", keys))
+        ids = iter(table.ids.encode([each for each in keys if each is not None]))
         return [None if each is None else next(ids) for each in keys]
 
     def decoded(self, rows: Sequence[Row], start: int) -> list[list[Any]]:
         """Return the rows with the columns of stored records in place of those of the table. The revision is still
         missing, and a masked field has its text. Rows without a record stay without one."""
-        size, nothing, end = len(self._table.key), [None] * len(self._parts), start + self.width
-        keys = [columns.key_of(self._tables.dialect, row[start : start + size]) for row in rows]
-        ids = iter(self._table.ids.encode([key for key in keys if key is not None]))
-        decoded_rows = [
-            [*row[:start], None if key is None else next(ids), 0, *nothing, *map(columns.shown, row[end:])]
-            for row, key in zip(rows, keys, strict=True)
-        ]
-        for part in self._parts:
-            for row, value in zip(decoded_rows, self._values(part, rows, start + part.start), strict=True):
-                row[start + part.position] = value
-        return decoded_rows
+        if not rows:
+            return []
+        # A column at a time, because a call for each value would take most of the time of an export.
+        values: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        end = start + self.width
+        keys = columns.keys_of(self._tables.dialect, values[start : start + len(self._table.key)])
+        decoded = [*values[:start], self._ids(self._table, keys), [0] * len(rows)]
+        decoded += (self._values(part, values, start + part.start) for part in self._parts)
+        decoded += (columns.all_shown(each) for each in values[end:])
+        return list(map(list, zip(*decoded, strict=True)))
 
-    def _values(self, part: _Part, rows: Sequence[Row], first: int) -> list[Any]:
+    def _values(self, part: _Part, values: Sequence[Sequence[Any]], first: int) -> Sequence[Any]:
         """Return the values of one field, whose columns begin at `first`."""
         if isinstance(part.field, Ref):
-            end, dialect = first + part.width, self._tables.dialect
-            return self._ref_ids(part.field, [columns.key_of(dialect, row[first:end]) for row in rows])
+            keys = columns.keys_of(self._tables.dialect, values[first : first + part.width])
+            return self._ids(self._tables.table(part.field.target), keys)
         if part.field.column == "TEXT" and self._tables.dialect == "sqlite":
-            return [columns.shown(row[first]) for row in rows]
-        return [row[first] for row in rows]
+            return columns.all_shown(values[first])
+        return values[first]
 
-    def seen_values(self, rows: Sequence[Sequence[Any]], start: int) -> list[SeenValue]:
-        """Return the values of masked fields in decoded rows, field by field."""
-        model = self.view.model.name
-        return [
-            SeenValue(
-                cast("str", field.personal),
-                str(row[start + index]),
-                model,
-                str(row[start]),
-                field.name,
-                field.linked,
-            )
-            for index, field in self.masked
-            for row in rows
-            if row[start + index] is not None
-        ]
+    def seen_values(self, rows: Sequence[Sequence[Any]], start: int) -> list[SeenColumn]:
+        """Return the values of masked fields in decoded rows."""
+        columns: list[SeenColumn] = []
+        for index, field in self.masked:
+            place = start + index
+            given = [row for row in rows if row[place] is not None]
+            if given:
+                texts, record_ids = [str(row[place]) for row in given], [str(row[start]) for row in given]
+                label, model = cast("str", field.personal), self.view.model.name
+                columns.append(SeenColumn(label, model, field.name, field.linked, texts, record_ids))
+        return columns
 
     def completed(self, rows: list[list[Any]], start: int, value_ids: Sequence[int]) -> list[Row]:
         """Return the decoded rows with the value ids of masked fields, and with the revisions."""
@@ -489,12 +488,15 @@ class AdoptedReader(RecordReader):
         for row in rows:
             if row[start] is not None:
                 row[start + 1] = self._revision_of(row[start:end])
-        return [tuple(row) for row in rows]
+        return list(map(tuple, rows))
 
-    def _revision_of(self, values: Sequence[Stored]) -> int:
+    def _revision_of(self, values: list[Stored]) -> int:
         """Return a number that changes with every value that the caller sees."""
-        data = msgspec.msgpack.encode([values[0], *values[2:]])
-        return int.from_bytes(hashlib.blake2b(data, key=self._revision_key, digest_size=_REVISION_BYTES).digest())
+        del values[1]
+        # A copy is faster than a new object.
+        revision_hash = self._revision_hash.copy()
+        revision_hash.update(_encode(values))
+        return int.from_bytes(revision_hash.digest())
 
 
 class WholeTextReader(AdoptedReader):

@@ -35,6 +35,8 @@ csv.field_size_limit(MAX_CELL_LENGTH)
 # these characters as a formula (CWE-1236). An empty text is included, because an empty cell means no value. Texts with
 # apostrophes before such a character are included, so that `unescape_formula` restores them exactly.
 _NEEDS_GUARD = re.compile("'*(?:[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|$)")
+# The same behind a line break.
+_LINE_NEEDS_GUARD = re.compile("\n'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|\n'*$")
 _SEPARATOR_LINE = re.compile("sep=([,;\t])\n", re.IGNORECASE)
 
 _T = TypeVar("_T", bound=str)
@@ -64,12 +66,21 @@ def escape_formula(text: str) -> str:
     return f"'{text}" if _NEEDS_GUARD.match(text) else text
 
 
+def escape_formulas(texts: Sequence[str | None]) -> Sequence[str | None]:
+    """Return the cells of a column as `escape_formula` does. Most columns need no apostrophe, which one search over all
+    their texts shows."""
+    if _LINE_NEEDS_GUARD.search("\n".join(["", *filter(None, texts)])) is None and "" not in texts:
+        return texts
+    needs_guard = _NEEDS_GUARD.match
+    return [text if text is None or needs_guard(text) is None else f"'{text}" for text in texts]
+
+
 def unescape_formula(cell: str) -> str:
     """Return the text of a cell, without the apostrophe that `escape_formula` added."""
     return cell[1:] if cell[:1] == "'" and _NEEDS_GUARD.match(cell) else cell
 
 
-def format_rows(rows: Iterable[Sequence[str]], separator: Separator = ",") -> str:
+def format_rows(rows: Iterable[Sequence[object]], separator: Separator = ",") -> str:
     """Return the rows in RFC 4180 format, with this separator."""
     text = io.StringIO()
     csv.writer(text, delimiter=separator, lineterminator="\r\n").writerows(rows)

@@ -16,6 +16,7 @@ from countersign.records.commands.csv_format import (
     Column,
     ColumnFinder,
     escape_formula,
+    escape_formulas,
     format_for_people,
     format_rows,
     read_notation,
@@ -23,7 +24,7 @@ from countersign.records.commands.csv_format import (
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.filters import Query
 from countersign.records.commands.run import Body, Run
-from countersign.records.commands.select import Record, RecordReader
+from countersign.records.commands.select import RecordReader
 from countersign.records.masking import placeholder_tokens
 
 Format: TypeAlias = Literal["text/csv", "application/x-ndjson"]
@@ -31,6 +32,8 @@ FORMATS: tuple[Format, ...] = ("text/csv", "application/x-ndjson")
 FORMS = ("raw", "shown")
 
 _encoder = msgspec.json.Encoder()
+_WRITTEN_AS_THEY_ARE = frozenset((int, type(None)))
+_TEXTS = frozenset((str, type(None)))
 
 
 class ExportResult(msgspec.Struct):
@@ -172,9 +175,10 @@ async def _records(
     positions = [record_reader.names.index(cast(str, column.name)) for column in request.columns]
     async with aclosing(run.stream(record_reader, statement)) as row_batches:
         async for rows in row_batches:
-            records: list[Record] = await mask_output.masked_records(run, record_reader, [row[:count] for row in rows])
+            own = [row[:count] for row in rows] if request.named else rows
+            values = await mask_output.masked_values(run, record_reader, own)
             names = await _names(run, request.named, [row[count:] for row in rows])
-            columns = list(zip(*map(msgspec.structs.astuple, records), strict=True))
+            columns = list(zip(*values, strict=True))
             if columns:
                 yield _Batch([columns[position] for position in positions], names)
 
@@ -202,10 +206,20 @@ async def _names(run: Run, refs: Sequence[Ref], rows: Sequence[Sequence[Any]]) -
 
 def _cells(
     request: ExportRequest, column: Column, values: Sequence[object], names: Sequence[Mapping[str, str]]
-) -> list[str]:
+) -> Sequence[object]:
     """Return the values of a column as cells that a spreadsheet does not evaluate as formulas."""
     if request.is_shown:
         return [_shown_cell(request, column, *pair) for pair in zip(values, names, strict=True)]
+    return _raw_cells(values)
+
+
+def _raw_cells(values: Sequence[object]) -> Sequence[object]:
+    """Return the values of a column as cells. The CSV writer writes whole numbers and empty cells itself."""
+    kinds = set(map(type, values))
+    if kinds <= _WRITTEN_AS_THEY_ARE:
+        return values
+    if kinds <= _TEXTS:
+        return escape_formulas(cast("Sequence[str | None]", values))
     return [_raw_cell(value) for value in values]
 
 

@@ -32,6 +32,18 @@ async def masked_records(
     return records
 
 
+async def masked_values(run: Run, record_reader: RecordReader, rows: Sequence[Row]) -> Sequence[Sequence[Any]]:
+    """Return the values of the members of the records that `masked_records` returns."""
+    if not record_reader.has_long_texts:
+        return await _masked_values(run, record_reader, rows)
+    values: list[Sequence[Any]] = []
+    for batch in _batches(record_reader, rows):
+        if values:
+            await asyncio.sleep(0)
+        values += await _masked_values(run, record_reader, batch)
+    return values
+
+
 def _batches(record_reader: RecordReader, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Yield all rows in batches. A batch whose texts are too long together is split row by row."""
     for start in range(0, len(rows), port.MAX_ROWS):
@@ -43,14 +55,18 @@ def _batches(record_reader: RecordReader, rows: Sequence[Row]) -> Iterator[Seque
 
 
 async def _masked_records(run: Run, record_reader: RecordReader, rows: Sequence[Row]) -> list[Record]:
-    if not run.caller.view.is_masked and not record_reader.structures:
-        return record_reader.records(rows)
+    return [record_reader.shape(*values) for values in await _masked_values(run, record_reader, rows)]
+
+
+async def _masked_values(run: Run, record_reader: RecordReader, rows: Sequence[Row]) -> Sequence[Sequence[Any]]:
+    if not run.caller.view.is_masked and record_reader.is_plain:
+        return rows
     values = record_reader.values(rows, run.masks)
     if run.caller.view.is_masked:
         await _literals(run, record_reader, values)
     if record_reader.structures:
         await run.engine.render(run, record_reader, values)
-    return [record_reader.shape(*value) for value in values]
+    return values
 
 
 async def _literals(run: Run, record_reader: RecordReader, values: list[list[Any]]) -> None:

@@ -6,7 +6,7 @@ computed by this service is not accepted, or leads to a key that no record has.
 """
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -45,6 +45,7 @@ class RecordIds:
         self._is_number = bits <= _BLOCK_NUMBER_BITS or self._kinds == ("uuid",)
         salt = self._relation
         half, self._digits = (_HALF, _NUMBER_DIGITS) if bits <= _NUMBER_BITS else (_BLOCK_HALF, _BLOCK_DIGITS)
+        self._format = f"%0{self._digits}x".__mod__
         self._permutation = Permutation(derive_key(secret, salt, "adopted/number"), half)
         first, second = derive_key(secret, salt, "adopted/mac"), derive_key(secret, salt, "adopted/text")
         self._siv = AESSIV(first + second)
@@ -53,9 +54,11 @@ class RecordIds:
         """Return the id of each key, in the same order. A key that no record of the table can have has no id."""
         if not self._is_number:
             return [self._encrypted(key) for key in keys]
-        numbers = [self._packed(key) for key in keys]
+        numbers = self._all_packed(keys)
+        if None not in numbers:
+            return list(map(self._format, self._permutation.encode(cast("list[int]", numbers))))
         encoded = iter(self._permutation.encode([number for number in numbers if number is not None]))
-        return [None if number is None else f"{next(encoded):0{self._digits}x}" for number in numbers]
+        return [None if number is None else self._format(next(encoded)) for number in numbers]
 
     def decode(self, record_id: str) -> Key | None:
         """Return the key of an id, or None if this is not an id of the table."""
@@ -93,6 +96,16 @@ class RecordIds:
             return None
         size = int.from_bytes(padded_key[:_LENGTH_BYTES])
         return tuple(msgspec.msgpack.decode(padded_key[_LENGTH_BYTES : _LENGTH_BYTES + size]))
+
+    def _all_packed(self, keys: Sequence[Key]) -> list[int | None]:
+        """Return the numbers of all keys as `_packed` does."""
+        if len(self._widths) > 1 or self._kinds == ("uuid",):
+            return [self._packed(key) for key in keys]
+        half = 1 << self._widths[0] - 1
+        return [
+            value + half << _ZERO_BITS if isinstance(value, int) and -half <= value < half else None
+            for (value,) in keys
+        ]
 
     def _packed(self, key: Key) -> int | None:
         """Return the numbers of the key as one number, with zero bits at the end."""

@@ -7,7 +7,7 @@ The table `seen_place` has the record in which a reader last saw the value, so t
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
@@ -88,6 +88,23 @@ class SeenValue(NamedTuple):
     is_linked: bool
 
 
+class SeenColumn(NamedTuple):
+    """The values of one field in several records of a model."""
+
+    label: str
+    model: str
+    field: str
+    is_linked: bool
+    texts: Sequence[str]
+    record_ids: Sequence[str]
+
+    def value(self, index: int) -> SeenValue:
+        """Return the value of one of the records."""
+        return SeenValue(
+            self.label, self.texts[index], self.model, self.record_ids[index], self.field, self.is_linked
+        )
+
+
 class SeenBy(NamedTuple):
     """Who sees values: the id of a token domain, and the person whose rights and session apply. For values that an
     audit entry contains, the id is that of its record: several records may have one value, and each keeps it."""
@@ -149,21 +166,29 @@ class SeenValues:
         self._known: dict[bytes, int] = {}
         self._placed: set[tuple[int, str, str, str]] = set()
 
-    async def ids(self, tables: OwnTables, values: Sequence[SeenValue], seen_by: SeenBy | None = None) -> list[int]:
-        """Return the ids of the values of records of one model, in the same order. The ids of new values are stored
+    async def ids(
+        self, tables: OwnTables, columns: Sequence[SeenColumn], seen_by: SeenBy | None = None
+    ) -> list[int]:
+        """Return the ids of the values of records of one model, column by column. The ids of new values are stored
         before this returns, with `seen_by` also the records in which they are.
 
         Raises:
             Unavailable: the ids of too many values collide.
         """
-        hashes = list(map(self._hash, values))
-        is_checked = seen_by is not None and len(values) <= MAX_CHECKED
+        hashes = list(map(self._hashes, columns))
+        is_checked = seen_by is not None and sum(map(len, hashes)) <= MAX_CHECKED
         known_ids = {} if is_checked else self._known
-        id_by_hash = {value_hash: known_ids[value_hash] for value_hash in hashes if value_hash in known_ids}
+        id_by_hash: dict[bytes, int] = {}
         found: _ValuesByField = {}
-        for value_hash, value in zip(hashes, values, strict=True):
-            if not self._is_known(id_by_hash.get(value_hash), value, seen_by):
-                found.setdefault((value_hash, value.field), value)
+        for column, column_hashes in zip(columns, hashes, strict=True):
+            value_ids = list(map(known_ids.get, column_hashes))
+            id_by_hash.update(
+                (value_hash, value_id)
+                for value_hash, value_id in zip(column_hashes, value_ids, strict=True)
+                if value_id is not None
+            )
+            for index in self._unknown(column, value_ids, seen_by):
+                found.setdefault((column_hashes[index], column.field), column.value(index))
         if found:
             stored = await self._stored(tables, found, seen_by, replaces=is_checked)
             id_by_hash |= stored
@@ -172,7 +197,7 @@ class SeenValues:
             else:
                 # A rollback would remove the rows.
                 tables.open_transaction.after_commit(lambda: self._remember(found, stored, seen_by))
-        return [id_by_hash[value_hash] for value_hash in hashes]
+        return [id_by_hash[value_hash] for column_hashes in hashes for value_hash in column_hashes]
 
     async def stored_ids(self, tables: OwnTables, values: Sequence[SeenValue], user_id: str) -> list[int]:
         """Return the ids of values of one record as `ids` does, each of which is in the vault with the record. Another
@@ -190,10 +215,18 @@ class SeenValues:
         """Return whether this is the value whose hash the vault stores."""
         return self._hash(value) == value_hash
 
-    def _is_known(self, value_id: int | None, value: SeenValue, seen_by: SeenBy | None) -> bool:
-        if value_id is None or seen_by is None:
-            return value_id is not None
-        return _place(value_id, seen_by, value) in self._placed
+    def _unknown(
+        self, column: SeenColumn, value_ids: Sequence[int | None], seen_by: SeenBy | None
+    ) -> Iterable[int]:
+        """Return the positions of the values whose id, or the record in which the reader sees them, is not known."""
+        if seen_by is None:
+            return (index for index, value_id in enumerate(value_ids) if value_id is None)
+        placed, domain_id, model, field = self._placed, seen_by.domain_id, column.model, column.field
+        return (
+            index
+            for index, value_id in enumerate(value_ids)
+            if value_id is None or (value_id, domain_id, model, field) not in placed
+        )
 
     def _remember(self, found: _ValuesByField, stored: Mapping[bytes, int], seen_by: SeenBy | None) -> None:
         if len(self._known) + len(stored) > MAX_KNOWN:
@@ -212,6 +245,19 @@ class SeenValues:
         value_hash = (self._linked if is_linked else self._unlinked).copy()
         value_hash.update(data)
         return value_hash.digest()
+
+    def _hashes(self, column: SeenColumn) -> list[bytes]:
+        """Return the hashes of the values of a column as `_hash` does."""
+        if not column.is_linked:
+            return [self._hash(column.value(index)) for index in range(len(column.texts))]
+        begun = self._linked.copy()
+        begun.update(f"{column.label}\0".encode())
+        hashes: list[bytes] = []
+        for text in column.texts:
+            value_hash = begun.copy()
+            value_hash.update(text.encode("utf-8", "surrogatepass"))
+            hashes.append(value_hash.digest())
+        return hashes
 
     async def _stored(
         self, tables: OwnTables, found: _ValuesByField, seen_by: SeenBy | None, *, replaces: bool
