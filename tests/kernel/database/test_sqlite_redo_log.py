@@ -1,5 +1,7 @@
 """A transaction changes our own SQLite file and one of others: both or neither, also after a crash between them."""
 
+import asyncio
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -120,7 +122,7 @@ async def test_the_first_savepoint_of_the_other_file_is_that_of_the_block(theirs
     assert rows(theirs, "theirs") == [2]
 
 
-async def crash_before_our_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def crash_before_our_commit(folder: Path, monkeypatch: pytest.MonkeyPatch, first: int = 1) -> None:
     """Write to both files, and lose the commit of our own file."""
 
     def fail(writer: object, connection: apsw.Connection) -> Refused:
@@ -128,7 +130,7 @@ async def crash_before_our_commit(folder: Path, monkeypatch: pytest.MonkeyPatch)
         return Unavailable("killed")
 
     async with opened(folder) as database:
-        await write(database, 1)
+        await write(database, first)
         with monkeypatch.context() as patched:
             patched.setattr("countersign.kernel.database.sqlite_writer.SqliteWriter._committed", fail)
             with pytest.raises(Unavailable, match="Do not repeat it"):
@@ -170,15 +172,98 @@ async def test_an_entry_for_another_state_of_the_file_is_refused(
         await open_sqlite(tmp_path / "own.sqlite", reserve_bytes=0)
 
 
+async def test_an_older_copy_of_our_file_is_refused_also_if_only_our_own_commits_are_missing(
+    theirs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path) as database:
+        await write(database, 1)
+    shutil.copy(tmp_path / "own.sqlite", tmp_path / "copy")
+    async with opened(tmp_path) as database, database.transaction() as transaction:
+        await transaction.run("UPDATE own SET n = 50 WHERE n = 1")
+    await crash_before_our_commit(tmp_path, monkeypatch, first=5)
+    (tmp_path / "own.sqlite-wal").unlink(missing_ok=True)
+    shutil.copy(tmp_path / "copy", tmp_path / "own.sqlite")
+
+    with pytest.raises(Unavailable, match="older than its redo log"):
+        await open_sqlite(tmp_path / "own.sqlite", reserve_bytes=0)
+
+
+async def test_the_count_of_commits_begins_again_at_its_end(
+    theirs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path):
+        run(tmp_path / "own.sqlite", f"PRAGMA user_version = {(1 << 31) - 2}")
+    await crash_before_our_commit(tmp_path, monkeypatch)
+    async with opened(tmp_path) as database:
+        await write(database, 200)
+
+    assert run(tmp_path / "own.sqlite", "PRAGMA user_version") == [(1,)]
+    assert rows(theirs, "theirs") == [1, 100, 200]
+    assert rows(tmp_path / "own.sqlite", "own") == [1, 12, 100, 111, 200, 211]
+
+
+async def test_no_statement_is_kept_after_its_transaction(theirs: Path, tmp_path: Path) -> None:
+    async def fail(database: SqliteDatabase) -> None:
+        async with database.transaction() as transaction:
+            await transaction.run("INSERT INTO own VALUES (1, NULL)")
+            raise ValueError
+
+    async with opened(tmp_path) as database:
+        noted = database._writer._statements  # pyright: ignore[reportPrivateUsage]
+        async with database.transaction() as transaction:
+            await transaction.run("INSERT INTO own VALUES (1, $1)", b"a personal value")
+            assert noted
+        assert not noted
+        await write(database, 2)
+        assert not noted
+        with pytest.raises(ValueError):
+            await fail(database)
+        assert not noted
+
+
+async def test_another_process_that_has_locked_the_log_does_not_stop_the_event_loop(
+    theirs: Path, tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as database:
+        other = apsw.Connection(str(tmp_path / "own.sqlite-connected"))
+        other.execute("BEGIN EXCLUSIVE")
+        writing = asyncio.create_task(write(database, 1))
+        async with asyncio.timeout(1):
+            await asyncio.sleep(0.1)
+        assert not writing.done()
+        other.execute("COMMIT")
+        other.close()
+        await writing
+
+    assert rows(theirs, "theirs") == [1]
+
+
+async def test_a_cancelled_begin_leaves_no_transaction(theirs: Path, tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        other = apsw.Connection(str(tmp_path / "own.sqlite-connected"))
+        other.execute("BEGIN EXCLUSIVE")
+        writing = asyncio.create_task(write(database, 1))
+        await asyncio.sleep(0.05)
+        writing.cancel()
+        other.execute("COMMIT")
+        other.close()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        await write(database, 2)
+
+    assert (rows(theirs, "theirs"), rows(tmp_path / "own.sqlite", "own")) == ([2], [2, 13])
+
+
 async def test_a_file_that_is_away_after_a_crash_is_waited_for(theirs: Path, tmp_path: Path) -> None:
     async with opened(tmp_path):
         pass
     (tmp_path / "own.sqlite-connected-journal").touch()
     theirs.rename(tmp_path / "away")
 
-    with pytest.raises(Unavailable, match="cannot be reached"):
+    with pytest.raises(Unavailable, match="crash has interrupted") as caught:
         async with opened(tmp_path):
             pass
+    assert caught.value.__notes__ == [f"It is expected at {theirs}."]
 
 
 async def test_a_transaction_that_the_other_file_ends_is_not_committed(theirs: Path, tmp_path: Path) -> None:
@@ -285,8 +370,9 @@ async def test_an_application_without_our_folder_rolls_both_files_back(tmp_path:
 async def test_a_command_without_the_file_of_others_waits_for_it_after_a_crash(tmp_path: Path) -> None:
     data, theirs = kill_in_the_commit(tmp_path)
     theirs.parent.rename(tmp_path / "away")
-    with pytest.raises(Unavailable, match="cannot be reached"):
+    with pytest.raises(Unavailable, match="crash has interrupted") as caught:
         await open_sqlite(data / "own.sqlite", reserve_bytes=0)
+    assert caught.value.__notes__ == [f"It is expected at {theirs}."]
     (tmp_path / "away").rename(theirs.parent)
 
     await (await open_sqlite(data / "own.sqlite", reserve_bytes=0)).close()

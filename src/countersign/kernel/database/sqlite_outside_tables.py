@@ -18,6 +18,7 @@ from countersign.kernel import clock, telemetry
 from countersign.kernel.database import read_only
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Row, Value
+from countersign.kernel.database.sqlite_redo_log import interrupted
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk_full, is_disk_full, is_volume_full
 
 LOCK_WAIT_MS = 2_000
@@ -201,7 +202,7 @@ class OutsideTables:
             Unavailable: the file is missing.
         """
         if _journal(self._log).exists() and not self._file.path.exists():
-            raise Unavailable(read_only.AWAY)
+            raise interrupted(self._file.path)
 
     def close(self) -> None:
         """Close the connection. The next statement opens it again."""

@@ -6,7 +6,8 @@ the file of others, and its entry has the statements that the transaction has ru
 after it. If the process ends in between, the next transaction runs the statements of the entry first, before anything
 else has changed the file.
 
-The entries are numbered. `PRAGMA user_version` of our own file has the number of the last entry that it contains.
+`PRAGMA user_version` of our own file counts its commits, and an entry has the number of its commit. So an entry does
+not run in a file that lacks an earlier commit, for example because it is an older copy.
 """
 
 import os
@@ -18,7 +19,6 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import apsw
 import msgspec
 
-from countersign.kernel.database import read_only
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Value
 from countersign.kernel.errors import Unavailable
@@ -28,8 +28,10 @@ ENDING = "-connected"
 BUSY_MS = 2_000
 
 _CREATE = "CREATE TABLE IF NOT EXISTS pending_commit (number INTEGER PRIMARY KEY, statements BLOB NOT NULL)"
-_READ = "SELECT number, statements FROM pending_commit ORDER BY number DESC LIMIT 1"
-_REMOVE = "DELETE FROM pending_commit WHERE number <= $1"
+_READ = "SELECT number, statements FROM pending_commit LIMIT 1"
+_REMOVE = "DELETE FROM pending_commit WHERE number = $1"
+_NUMBERS = 1 << 31
+"""The count of commits begins again at 0 after this number of them, because SQLite stores it in 32 bits."""
 _OLDER = (
     "The database file is older than its redo log, for example because it was restored. Remove the log, the file whose "
     f"name ends in {ENDING}, to go on without the changes in it."
@@ -39,6 +41,9 @@ _DAMAGED = (
     f"The redo log beside the database file, whose name ends in {ENDING}, is damaged: the last change of the connected "
     "file may have no audit entry. Check the disk, note the last changes of the connected file, and remove the log."
 )
+
+INTERRUPTED = "A crash has interrupted a change of the connected SQLite file, and the file is not in its place now."
+PUT_BACK = "Put the file back, and start again: the change is then completed or taken back."
 
 _MAGIC = bytes.fromhex("d9d505f920a163d7")
 _MAX_END = 4096
@@ -60,6 +65,19 @@ class Entry(NamedTuple):
 def encoded(statements: Sequence[Statement]) -> bytes:
     """Return the statements as an entry of the log has them."""
     return msgspec.msgpack.encode(statements)
+
+
+def interrupted(path: Path) -> Unavailable:
+    """Return the refusal for a file of others that is missing after a crash. Only people on this machine see the path,
+    which is a note."""
+    refused = Unavailable(INTERRUPTED, resolution=PUT_BACK)
+    refused.add_note(f"It is expected at {path}.")
+    return refused
+
+
+def next_number(number: int) -> int:
+    """Return the number of the commit after this one."""
+    return (number + 1) % _NUMBERS
 
 
 def path_of(own: Path) -> Path:
@@ -104,7 +122,7 @@ class RedoLog:
         length = int.from_bytes(end[-_TAIL_BYTES:][:_LENGTH_BYTES]) if end.endswith(_MAGIC) else 0
         bound_file = end[:-_TAIL_BYTES][-length:-_ENDING_BYTES] if length > _ENDING_BYTES else b""
         if bound_file and not Path(os.fsdecode(bound_file)).exists():
-            raise Unavailable(read_only.AWAY)
+            raise interrupted(Path(os.fsdecode(bound_file)))
 
     def pending(self, connection: sqlite.Connection) -> Entry | None:
         """Return the entry that our own file does not contain, or None. The connection to our own file has a write
@@ -117,13 +135,10 @@ class RedoLog:
         contained = last_number(connection)
         if row is None:
             return None
-        if row[0] <= contained:
-            # Do not wait on the event loop for the process that removes its entry at this moment.
-            self._connection.set_busy_timeout(0)
-            self.remove(contained)
-            self._connection.set_busy_timeout(BUSY_MS)
+        if (contained - row[0]) % _NUMBERS < _NUMBERS // 2:
+            self.remove(row[0])
             return None
-        if row[0] != contained + 1:
+        if row[0] != next_number(contained):
             raise Unavailable(_OLDER)
         try:
             return Entry(row[0], msgspec.msgpack.decode(row[1], type=list[tuple[str, list[Any]]]))
@@ -139,8 +154,8 @@ class RedoLog:
         return sqlite.fetch_one(self._connection, _READ, ()) is None
 
     def remove(self, number: int) -> None:
-        """Remove the entries up to this number, which our own file contains. If that fails now, the next entry removes
-        them."""
+        """Remove the entry with this number, which our own file contains. If that fails now, the next entry replaces
+        it."""
         with suppress(apsw.Error):
             self._connection.execute(sqlite.numbered(_REMOVE), (number,))
 
@@ -150,7 +165,7 @@ class RedoLog:
 
 
 def last_number(connection: sqlite.Connection) -> int:
-    """Return the number of the last entry that our own file contains.
+    """Return the number of the last commit that our own file contains.
 
     Raises:
         Unavailable: the file cannot be read.

@@ -336,8 +336,7 @@ class SqliteWriter:
         """
 
         def commit() -> Refused | None:
-            number = redo_log.last_number(self._connection) + 1
-            self._connection.pragma("user_version", number)
+            number = self._count_commit()
             outside.commit(number, redo_log.encoded(self._statements))
             failure = self._committed(self._connection)
             if failure is None and self._log is not None:
@@ -358,6 +357,12 @@ class SqliteWriter:
             if committing.done() and not committing.cancelled() and committing.exception() is None:
                 group.actions += member.actions
                 self._end(group, committing.result())
+
+    def _count_commit(self) -> int:
+        """Set the number of this commit in our own file, and return it."""
+        number = redo_log.next_number(int(self._connection.execute("PRAGMA user_version").fetchall()[0][0]))
+        self._connection.pragma("user_version", number)
+        return number
 
     def _undo(self, group: CommitGroup) -> None:
         """Roll back the writes of one member. If that fails, roll back the writes of the whole group."""
@@ -411,27 +416,32 @@ class SqliteWriter:
                 sqlite.refuse(error, self._connection)
             else:
                 self._require_not_moved()
-                if not self._run_pending():
+                if not await self._run_pending():
                     break
             # Another process writes: wait and try again. SQLite's own busy handler sleeps up to 0.1 s at a time, and
             # would starve next to a busy writer.
             await asyncio.sleep(BUSY_POLL_S)
-        self._statements.clear()
         self._ended_by = None
         self._group = group = CommitGroup(self._connection.total_changes())
         self._committer = asyncio.create_task(self._commit(group))
         return group
 
-    def _run_pending(self) -> bool:
+    async def _run_pending(self) -> bool:
         """Run the changes that another process has left in the redo log when it ended, before this transaction. Return
-        whether there were any. They have then been committed, and the transaction has ended."""
-        if self._log is None:
+        whether there were any. They have then been committed, and the transaction has ended. The log is read in the
+        thread, because another process may have locked it, and the changes may be many."""
+        outside, log = self._outside, self._log
+        if log is None:
             return False
+
+        def run() -> bool:
+            if outside is not None:
+                outside.require_recoverable()
+            log.require_recoverable()
+            return redo_log.run_pending(self._connection, log)
+
         try:
-            if self._outside is not None:
-                self._outside.require_recoverable()
-            self._log.require_recoverable()
-            return redo_log.run_pending(self._connection, self._log)
+            return await self.in_thread(run)
         except apsw.Error as error:
             self._roll_back()
             sqlite.refuse(error, self._connection)
@@ -473,11 +483,14 @@ class SqliteWriter:
         the disk."""
         if self._connection.total_changes() == group.changes:
             return self._committed(self._connection)
-        return await self.in_thread(lambda: self._committed(self._connection))
+        return await self.in_thread(lambda: self._committed(self._connection, is_counted=self._log is not None))
 
-    def _committed(self, connection: sqlite.Connection) -> Refused | None:
-        """Commit the open transaction with all its savepoints. Return None, or the refusal if that failed."""
+    def _committed(self, connection: sqlite.Connection, *, is_counted: bool = False) -> Refused | None:
+        """Commit the open transaction with all its savepoints. Return None, or the refusal if that failed. With
+        `is_counted`, the commit gets a number."""
         try:
+            if is_counted:
+                self._count_commit()
             connection.execute("COMMIT")
         except apsw.Error as error:
             if isinstance(error, apsw.IOError):
@@ -503,6 +516,8 @@ class SqliteWriter:
             return
         if self._group is group:
             self._group = None
+            # The values may be personal, so they are not kept until the next transaction.
+            self._statements.clear()
         if failure is None:
             for action in group.actions:
                 group.done.get_loop().call_soon(action)
