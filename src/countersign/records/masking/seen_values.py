@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -178,16 +179,11 @@ class SeenValues:
         hashes = list(map(self._hashes, columns))
         is_checked = seen_by is not None and sum(map(len, hashes)) <= MAX_CHECKED
         known_ids = {} if is_checked else self._known
-        id_by_hash: dict[bytes, int] = {}
+        all_hashes = list(chain.from_iterable(hashes))
+        id_by_hash = {value_hash: known_ids[value_hash] for value_hash in all_hashes if value_hash in known_ids}
         found: _ValuesByField = {}
         for column, column_hashes in zip(columns, hashes, strict=True):
-            value_ids = list(map(known_ids.get, column_hashes))
-            id_by_hash.update(
-                (value_hash, value_id)
-                for value_hash, value_id in zip(column_hashes, value_ids, strict=True)
-                if value_id is not None
-            )
-            for index in self._unknown(column, value_ids, seen_by):
+            for index in self._unknown(column, list(map(id_by_hash.get, column_hashes)), seen_by):
                 found.setdefault((column_hashes[index], column.field), column.value(index))
         if found:
             stored = await self._stored(tables, found, seen_by, replaces=is_checked)
@@ -197,7 +193,7 @@ class SeenValues:
             else:
                 # A rollback would remove the rows.
                 tables.open_transaction.after_commit(lambda: self._remember(found, stored, seen_by))
-        return [id_by_hash[value_hash] for column_hashes in hashes for value_hash in column_hashes]
+        return [id_by_hash[value_hash] for value_hash in all_hashes]
 
     async def stored_ids(self, tables: OwnTables, values: Sequence[SeenValue], user_id: str) -> list[int]:
         """Return the ids of values of one record as `ids` does, each of which is in the vault with the record. Another
