@@ -8,7 +8,8 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import psycopg
@@ -225,3 +226,21 @@ async def test_a_replica_with_another_role_is_not_read(shop: Shop, standby_port:
         for _ in range(3):
             await _replica(other).measure()
         assert _replica(other).lag_s() is None
+
+
+async def test_a_standby_of_a_promoted_copy_is_not_read(
+    shop: Shop, postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    with standby(postgres_cluster) as copy_port:
+        _on_replica(copy_port, "SELECT pg_promote()")
+        address = f"postgresql://postgres@127.0.0.1:{copy_port}"
+        _on_replica(copy_port, "CREATE TABLE forked AS SELECT n FROM generate_series(1, 100000) AS n; CHECKPOINT")
+        copy = SimpleNamespace(programs=postgres_cluster.programs, url=lambda name: f"{address}/{name}")
+        with standby(cast("Cluster", copy)) as port:
+            other_url = shop.url.replace(f":{postgres_cluster.port}/", f":{port}/")
+            registry = writable_registry()
+            async with open_shop(shop.url, tmp_path, registry, is_shared=True, replica_url=other_url) as other:
+                for _ in range(3):
+                    await _replica(other).measure()
+                    await asyncio.sleep(0.1)
+                assert _replica(other).lag_s() is None

@@ -15,6 +15,7 @@ from countersign.declare import Grant
 from countersign.kernel.database import postgres_watch
 from countersign.records.adopted.watch import OutsideChangeReader
 from countersign.records.commands import audit_history, limits, outside_changes
+from countersign.records.commands.errors import BadInput
 from tests.adopted.shop import MARK, Shop, make_postgres, open_shop
 from tests.adopted.writable import writable_registry
 from tests.servers.countersign import SOURCE, environment
@@ -233,7 +234,7 @@ async def test_the_changes_and_the_changed_models_are_counted(shop: Shop) -> Non
     _run(shop, "UPDATE customer SET visits = 2", "UPDATE line SET title = 'Milk' WHERE number = 1")
     await _entries(shop)
 
-    assert await outside_changes.count(database) == (len(MODELS), 5, 2)
+    assert await outside_changes.count(database) == (len(MODELS), 5, 2, 0)
 
 
 async def test_each_change_has_one_entry_after_kills_at_every_statement(shop: Shop, tmp_path: Path) -> None:
@@ -333,6 +334,48 @@ async def test_a_backlog_that_is_full_is_told_and_then_recorded_again(shop: Shop
     assert len(await _entries(shop)) == 2
 
 
+async def test_what_a_long_transaction_loses_near_the_limit_is_a_gap_in_the_audit(shop: Shop) -> None:
+    await _reader(shop).check()
+    database = shop.inside.service.records.database
+    await outside_changes.note_connected(database, [each.name for each in MODELS])
+    _run(shop, f"UPDATE countersign_watch.progress SET read_to = {-postgres_watch.MAX_BACKLOG - 1}")
+    with _connect(shop) as connection:
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM customer")
+        _run(shop, "UPDATE countersign_watch.progress SET read_to = 0")
+        assert not await _entries(shop)
+        connection.execute("UPDATE customer SET visits = 3")
+        connection.execute("COMMIT")
+
+    assert not await _entries(shop)
+    watched = [command for command, model in await shop.inside.rows(WATCH_ENTRIES) if model == "customer"]
+    assert watched == ["outside.watched", "outside.unwatched", "outside.watched"]
+    assert (await outside_changes.count(database)).interrupted_models == len(MODELS)
+    assert not await _entries(shop)
+    assert len([model for _, model in await shop.inside.rows(WATCH_ENTRIES) if model == "customer"]) == 3
+
+
+async def test_an_agent_reads_no_role_and_no_application_in_the_audit(shop: Shop) -> None:
+    _run(shop, "UPDATE customer SET visits = 2 WHERE customer_id = 3")
+    await _entries(shop)
+    condition = {"field": "command", "op": "eq", "value": "outside.change"}
+    agent = await shop.inside.agent("scout")
+    agent = audit_history.with_audit(agent, shop.inside.service.engine.dialect)
+
+    (entry,) = await shop.inside.value(agent, "audit_entry", "list", filter=[condition])
+    exported = (await shop.inside.value(agent, "audit_entry", "export"))["text"]
+
+    assert (entry["user_id"], entry["fields"]) == ("role:", "visits")
+    assert entry["request_id"].startswith("xid:")
+    assert "postgres" not in exported
+    assert "their-app" not in exported
+    for name in ("user_id", "request_id"):
+        probe = {"field": name, "op": "contains", "value": "postgres"}
+        with pytest.raises(BadInput):
+            await shop.inside.value(agent, "audit_entry", "list", filter=[probe])
+        with pytest.raises(BadInput):
+            await shop.inside.value(agent, "audit_entry", "list", order=[{"field": name}])
+
+
 async def test_other_grants_of_the_role_are_changed_without_those_of_the_watch(
     shop: Shop, postgres_cluster: Cluster
 ) -> None:
@@ -359,7 +402,7 @@ async def test_the_sql_for_removal_leaves_nothing(shop: Shop, postgres_cluster: 
 async def test_changes_are_recorded_after_many_that_were_rolled_back(shop: Shop) -> None:
     await _reader(shop).check()
     with _connect(shop) as connection:
-        for _ in range(postgres_watch.MAX_BACKLOG // postgres_watch.MAX_ROWS + 1):
+        for _ in range(postgres_watch.MAX_BACKLOG // postgres_watch.MAX_ROWS + 2):
             with connection.transaction(force_rollback=True):
                 connection.execute("INSERT INTO country SELECT 'X' || n, 'Land' FROM generate_series(1, 1000) AS n")
 

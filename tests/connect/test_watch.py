@@ -153,6 +153,48 @@ def test_a_superuser_does_not_lend_its_rights_to_the_owner_of_a_table(
         postgres_cluster.sql(watch.script(models.values(), role_of(url), "module.py"), database=name)
 
 
+@pytest.mark.parametrize("key", ["kind", "kind_domain"])
+def test_a_key_whose_type_belongs_to_a_third_role_is_refused(
+    key: str, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
+) -> None:
+    url = new_postgres_url()
+    name = url.rpartition("/")[2]
+    postgres_cluster.sql(
+        f"CREATE ROLE third_of_{name}; CREATE TYPE kind AS ENUM ('a'); CREATE DOMAIN kind_domain AS kind; "
+        f"CREATE TABLE visit (day {key}, number integer, guest text, PRIMARY KEY (day, number))",
+        database=name,
+    )
+    watched(postgres_cluster, url, {"visit": Visit.declared})
+    postgres_cluster.sql(f"ALTER TYPE kind OWNER TO third_of_{name}", database=name)
+
+    with pytest.raises(RuntimeError, match="the type of the key"):
+        postgres_cluster.sql(watch.script([Visit.declared], role_of(url), "module.py"), database=name)
+
+
+def test_a_table_with_a_foreign_partition_is_not_watched_and_is_still_written(
+    new_postgres_url: PostgresFactory, postgres_cluster: Cluster
+) -> None:
+    url = new_postgres_url()
+    name = url.rpartition("/")[2]
+    # A foreign table has no unique index.
+    postgres_cluster.sql(PARTITIONED.replace(", PRIMARY KEY (day, number)", ""), database=name)
+    watched(postgres_cluster, url, {"visit": Visit.declared})
+    postgres_cluster.sql(
+        "CREATE FOREIGN DATA WRAPPER none; CREATE SERVER elsewhere FOREIGN DATA WRAPPER none; "
+        "CREATE FOREIGN TABLE visit_of_2028 PARTITION OF visit FOR VALUES FROM ('2028-01-01') TO ('2029-01-01') "
+        "SERVER elsewhere",
+        database=name,
+    )
+    postgres_cluster.sql(watch.script([Visit.declared], role_of(url), "module.py"), database=name)
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("INSERT INTO visit VALUES ('2026-05-01', 1, 'Ada')")
+        assert connection.execute(RECORDS).fetchall() == []
+        triggers = connection.execute("SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'changes%'").fetchone()
+    assert triggers == (0,)
+    assert asyncio.run(watch.unwatched(url, [Visit.declared], role_of(url))) == ["public.visit"]
+
+
 def test_a_table_that_the_files_name_no_more_is_no_longer_watched(
     schema_url: DatabaseFactory, postgres_cluster: Cluster
 ) -> None:

@@ -45,13 +45,15 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.outside_change (
 )
 """,
     f"CREATE TABLE IF NOT EXISTS {SCHEMA}.progress (read_to bigint NOT NULL)",
+    f"ALTER TABLE {SCHEMA}.progress ADD COLUMN IF NOT EXISTS lost_to bigint NOT NULL DEFAULT 0",
+    f"CREATE SEQUENCE IF NOT EXISTS {SCHEMA}.lost_change_seq",
     f"INSERT INTO {SCHEMA}.progress SELECT 0 WHERE NOT EXISTS (SELECT FROM {SCHEMA}.progress)",
 )
 _GRANT = (
     "GRANT USAGE ON SCHEMA {schema} TO {name}",
     "GRANT SELECT, DELETE ON TABLE {schema}.outside_change TO {name}",
     "GRANT SELECT, UPDATE ON TABLE {schema}.progress TO {name}",
-    "GRANT SELECT ON SEQUENCE {schema}.outside_change_id_seq TO {name}",
+    "GRANT SELECT ON SEQUENCE {schema}.outside_change_id_seq, {schema}.lost_change_seq TO {name}",
 )
 _FUNCTION = """
 CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
@@ -59,15 +61,32 @@ CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURIT
     SET "DateStyle" = 'ISO, YMD' SET "TimeZone" = 'UTC' SET extra_float_digits = 1
     AS {tag}{source}{tag}
 """
-# The owner of a table can give its key a type whose cast to text is a function of the owner, which would run with the
-# rights of the role that runs this. A partition or a child has its own statements. A trigger that is as it should be is
-# left alone, because creating one waits for all writers of the table.
+# The owner of a table can give its key a type whose cast to text is a function of the owner of the type, which would
+# run with the rights of the role that runs this. A cast of a domain is that of its base type. A partition or a child
+# has its own statements, and PostgreSQL refuses writes to a partition that is a foreign table if a trigger reads the
+# changed rows. A trigger that is as it should be is left alone, because creating one waits for all writers.
 _TRIGGERS = """
 DECLARE
     part regclass;
     event text;
     named text;
 BEGIN
+    SELECT tree.part::regclass INTO part
+    FROM (
+        WITH RECURSIVE tree AS (
+            SELECT {relation}::regclass::oid AS part
+            UNION
+            SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.part
+        )
+        SELECT tree.part FROM tree
+    ) AS tree
+    JOIN pg_catalog.pg_class AS c ON c.oid = tree.part AND c.relkind = 'f'
+    LIMIT 1;
+    IF part IS NOT NULL THEN
+        RAISE WARNING 'changes of % are not recorded, because % is a foreign table', {relation}, part;
+        DROP FUNCTION {function}() CASCADE;
+        RETURN;
+    END IF;
     FOR part IN
         WITH RECURSIVE tree AS (
             SELECT {relation}::regclass::oid AS part
@@ -82,6 +101,21 @@ BEGIN
             SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user
         ) THEN
             RAISE EXCEPTION 'the table % belongs to another role: run this SQL as that role', part;
+        END IF;
+        IF EXISTS (
+            WITH RECURSIVE type AS (
+                SELECT t.typbasetype, t.typowner
+                FROM pg_catalog.pg_attribute AS a
+                JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+                WHERE a.attrelid = part AND a.attnum > 0 AND NOT a.attisdropped AND a.attname IN ({key})
+                UNION
+                SELECT t.typbasetype, t.typowner FROM type JOIN pg_catalog.pg_type AS t ON t.oid = type.typbasetype
+            )
+            SELECT FROM type JOIN pg_catalog.pg_roles AS r ON r.oid = type.typowner
+            WHERE r.rolname <> current_user AND NOT r.rolsuper
+        ) THEN
+            RAISE EXCEPTION 'the type of the key of % belongs to another role: make the owner of the table its owner',
+                part;
         END IF;
         FOREACH event IN ARRAY ARRAY[{events}] LOOP
             named := {function_name} || '_' || lower(event);
@@ -184,6 +218,7 @@ def _table_statements(table: WatchedTable, role: str) -> Iterator[str]:
         events=", ".join(map(literal, EVENTS)),
         function=function,
         function_name=literal(table.function),
+        key=", ".join(map(literal, table.key)),
     )
 
 

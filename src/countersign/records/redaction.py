@@ -12,7 +12,14 @@ from countersign.declare.fields.field import Stored
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import plan_summary, plan_visibility, rights, step_storage
-from countersign.records.commands import call_log, mask_output, mentions, prepared_command, unmask_input
+from countersign.records.commands import (
+    audit_history,
+    call_log,
+    mask_output,
+    mentions,
+    prepared_command,
+    unmask_input,
+)
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader
 from countersign.records.masking import placeholder_tokens
@@ -94,6 +101,18 @@ async def _render_entries(run: Run, entries: Sequence[list[Any]], places: Mappin
         if "fields" in places:
             names = shown_changes if changes or view is None else _visible_names(view, values[places["fields"]])
             values[places["fields"]] = ",".join(names)
+        _hide_roles(run, values, places)
+
+
+def _hide_roles(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
+    """Take the names of roles and applications of a connected database out of an audit entry, for callers who see
+    tokens."""
+    if run.caller.domain is None:
+        return
+    for name, hide in (("user_id", audit_history.without_role), ("request_id", audit_history.without_application)):
+        place = places.get(name)
+        if place is not None and values[place] is not None:
+            values[place] = hide(values[place])
 
 
 def _visible_names(view: ModelView, fields: object) -> list[str]:

@@ -220,10 +220,13 @@ def _coverage(outside: OutsideCount) -> str:
     """Say what the audit does not cover."""
     tables = "table" if outside.models == 1 else "tables"
     changes = "change by other applications was" if outside.changes == 1 else "changes by other applications were"
-    return (
+    text = (
         f"This covers what was done through Countersign. {outside.changes} {changes} recorded, in "
         f"{outside.changed_models} of {outside.models} connected {tables}; there may be others."
     )
+    if not outside.interrupted_models:
+        return text
+    return f"{text} The recording was interrupted for {outside.interrupted_models}: see outside.unwatched in the audit."
 
 
 async def _verify_audit(settings: Settings) -> tuple[ChainReport, OutsideCount]:
@@ -233,7 +236,7 @@ async def _verify_audit(settings: Settings) -> tuple[ChainReport, OutsideCount]:
             raise Failure(CANNOT_VERIFY, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
         report = await verify.verify(database, await root_secret.secret(database, master))
-        outside = OutsideCount(0, 0, 0)
+        outside = OutsideCount(0, 0, 0, 0)
         # The tables of another version may have no list of the connected models.
         with suppress(migrate.SchemaMismatch):
             if not await migrate.pending(database, install.MIGRATIONS):

@@ -23,6 +23,8 @@ EVENTS: Final = ("INSERT", "DELETE", "UPDATE", "TRUNCATE")
 """The events. In this order, 4, 8, 16 and 32 are `pg_trigger.tgtype` of a trigger that runs after the statement."""
 
 _NAME_DIGITS = 16
+# A transaction that began long ago sees an early position, and records nothing although the records have been read. No
+# other transaction sees what it has lost, except by a sequence, which is counted at once.
 _SOURCE = """
 DECLARE
     changed_count bigint := 0;
@@ -35,9 +37,12 @@ BEGIN
     ELSIF TG_OP = 'DELETE' THEN
         SELECT count(*) INTO changed_count FROM old_rows;
     END IF;
-    IF changed_count = 0 AND TG_OP <> 'TRUNCATE' OR (
-        SELECT s.last_value FROM countersign_watch.outside_change_id_seq AS s
-    ) > (SELECT p.read_to + {max_backlog} FROM countersign_watch.progress AS p) THEN
+    IF changed_count = 0 AND TG_OP <> 'TRUNCATE' THEN
+        RETURN NULL;
+    END IF;
+    IF (SELECT s.last_value FROM countersign_watch.outside_change_id_seq AS s)
+        > (SELECT p.read_to + {max_backlog} FROM countersign_watch.progress AS p) THEN
+        PERFORM pg_catalog.nextval('countersign_watch.lost_change_seq');
         RETURN NULL;
     END IF;
     IF TG_OP = 'TRUNCATE' OR changed_count > {max_rows} OR (

@@ -23,12 +23,17 @@ MEASURE_EVERY_S: Final = 1.0
 # position of the last insertion would not do: an idle server does not flush it, so the replica would never have it.
 # Another role may read rows that policies hide from ours. An address may lead to another server at any time.
 _IDENTITY = "c.system_identifier, pg_catalog.current_database(), current_user::text"
+# A copy of the server that was promoted, and its standby, have the same system identifier but another timeline. After a
+# failover, a replica says the new one with its next restart point, so it is not read until then.
 _WRITTEN = f"""
-SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint, {_IDENTITY} FROM pg_control_system() AS c
+SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint, {_IDENTITY},
+    ('x' || pg_catalog.left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::bigint
+FROM pg_control_system() AS c
 """
 _REPLAYED = f"""
-SELECT CASE WHEN pg_is_in_recovery() THEN pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint END, {_IDENTITY}
-FROM pg_control_system() AS c
+SELECT CASE WHEN pg_is_in_recovery() THEN pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint END, {_IDENTITY},
+    greatest(k.timeline_id, r.min_recovery_end_timeline)::bigint
+FROM pg_control_system() AS c, pg_control_checkpoint() AS k, pg_control_recovery() AS r
 """
 _UNUSED: Final = "the replica of the connected database is not read: it is behind, cannot be reached, or is no replica"
 _USED: Final = "lists are read from the replica of the connected database"

@@ -50,18 +50,26 @@ FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = 'countersign_watch' AND c.relname = 'outside_change' AND has_schema_privilege(n.oid, 'USAGE')
     AND has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'DELETE')
+    AND EXISTS (
+        SELECT
+        FROM pg_catalog.pg_class AS l
+        WHERE l.relnamespace = n.oid AND l.relname = 'lost_change_seq' AND has_sequence_privilege(l.oid, 'SELECT')
+    )
 """
+_LOST = "(SELECT CASE WHEN l.is_called THEN l.last_value ELSE 0 END FROM countersign_watch.lost_change_seq AS l)"
 # Transactions that were rolled back have also taken numbers, and leave no record. Without moving the position, the
 # triggers would take them for records that wait, and record nothing more.
 _IS_DUE = f"""
 SELECT 1
 WHERE EXISTS (SELECT FROM countersign_watch.outside_change) OR (
     SELECT s.last_value FROM countersign_watch.outside_change_id_seq AS s
-) > (SELECT p.read_to + {MAX_BACKLOG // 2} FROM countersign_watch.progress AS p)
+) > (SELECT p.read_to + {MAX_BACKLOG // 2} FROM countersign_watch.progress AS p) OR {_LOST} > (
+    SELECT p.lost_to FROM countersign_watch.progress AS p
+)
 """
 # Only our role may lock this row. Any role could hold an advisory lock.
-_PROGRESS = """
-SELECT (SELECT s.last_value FROM countersign_watch.outside_change_id_seq AS s), p.read_to, (
+_PROGRESS = f"""
+SELECT (SELECT s.last_value FROM countersign_watch.outside_change_id_seq AS s), p.read_to, {_LOST}, p.lost_to, (
     SELECT (extract(epoch FROM o.at) * 1000000)::bigint
     FROM countersign_watch.outside_change AS o
     ORDER BY o.id DESC
@@ -70,6 +78,7 @@ SELECT (SELECT s.last_value FROM countersign_watch.outside_change_id_seq AS s), 
 FROM countersign_watch.progress AS p
 FOR UPDATE OF p SKIP LOCKED
 """
+_SET_LOST = "UPDATE countersign_watch.progress SET lost_to = $1::bigint WHERE lost_to < $1::bigint"
 _SET_PROGRESS = "UPDATE countersign_watch.progress SET read_to = $1::bigint WHERE read_to < $1::bigint"
 _TAKE = """
 WITH taken AS (
@@ -142,8 +151,8 @@ class OutsideChangeReader:
             await self.check()
         if not self._is_readable or not await self._existing.scan(_IS_DUE):
             return
-        for number in range(MAX_BATCHES):
-            if await self._read_batch(is_first=number == 0) < BATCH:
+        for _ in range(MAX_BATCHES):
+            if await self._read_batch() < BATCH:
                 break
 
     async def check(self) -> None:
@@ -184,15 +193,16 @@ class OutsideChangeReader:
             telemetry.logger("connected-database").warning(_NOT_WATCHED, table=relation)
             await self._record(transaction, UNWATCHED, relation, row[0])
 
-    async def _read_batch(self, *, is_first: bool) -> int:
+    async def _read_batch(self) -> int:
         async with self._database.transaction() as transaction:
             progress = await transaction.fetch_connected(_PLAIN, _PROGRESS)
             if not progress:
                 # Another process reads them.
                 return 0
-            ((last_id, read_to, newest_at),) = progress
-            if is_first and last_id - read_to > MAX_BACKLOG:
+            ((last_id, read_to, lost, lost_to, newest_at),) = progress
+            if lost > lost_to:
                 await self._record_loss(transaction, newest_at)
+                await transaction.fetch_connected(_PLAIN, _SET_LOST, lost)
             changes = [_Change(*row) for row in await transaction.fetch_connected(_PLAIN, _TAKE, BATCH)]
             for change in changes:
                 await self._append(transaction, change)

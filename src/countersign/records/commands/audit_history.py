@@ -81,7 +81,20 @@ def with_audit(caller: Caller, dialect: Dialect) -> Caller:
     audit = replace(view, rows={command: narrowed(rows) for command, rows in view.rows.items()})
     if not caller.is_administrator:
         audit = _without_positions(audit)
+    if caller.domain is not None and any(each.model.table is not None for each in caller.view.models.values()):
+        # The role of another application may have the name of a person, and so may its name (see `without_role`).
+        audit = replace(audit, rewritten=audit.rewritten | {"user_id", "request_id"})
     return replace(caller, view=replace(caller.view, models={**caller.view.models, "audit_entry": audit}))
+
+
+def without_role(user_id: str) -> str:
+    """Return the user of an audit entry without the role of a database."""
+    return outside_changes.ROLE if user_id.startswith(outside_changes.ROLE) else user_id
+
+
+def without_application(request_id: str) -> str:
+    """Return the request of an audit entry without the name of another application."""
+    return request_id.partition(" ")[0]
 
 
 _ATTEMPTS = 3

@@ -32,9 +32,11 @@ Changes: TypeAlias = Mapping[str, list[object]]
 
 
 _COUNT = """
-SELECT count(*), count(DISTINCT model)
+SELECT count(CASE WHEN command <> 'outside.unwatched' THEN 1 END),
+    count(DISTINCT CASE WHEN command <> 'outside.unwatched' THEN model END),
+    count(DISTINCT CASE WHEN command = 'outside.unwatched' THEN model END)
 FROM audit_entry
-WHERE command IN ('outside.change', 'outside.create', 'outside.delete')
+WHERE command IN ('outside.change', 'outside.create', 'outside.delete', 'outside.unwatched')
     AND model IN (SELECT c.model FROM connected_model AS c)
 """
 _CONNECTED = "SELECT model FROM connected_model"
@@ -43,12 +45,13 @@ _DISCONNECT = "DELETE FROM connected_model WHERE model = $1"
 
 
 class OutsideCount(NamedTuple):
-    """The number of connected models, and of changes of other applications in the audit, and of the models that they
-    changed."""
+    """The number of connected models, of changes of other applications in the audit, of the models that they changed,
+    and of the models for whose changes the recording was interrupted."""
 
     models: int
     changes: int
     changed_models: int
+    interrupted_models: int
 
 
 async def count(database: Database) -> OutsideCount:
@@ -59,9 +62,9 @@ async def count(database: Database) -> OutsideCount:
     """
     # The whole audit is read, so the deadline of short reads does not apply.
     async with aclosing(database.stream(_COUNT)) as row_batches:
-        ((changes, models),) = [row async for rows in row_batches for row in rows]
+        ((changes, models, interrupted),) = [row async for rows in row_batches for row in rows]
     connected = await database.fetch(_CONNECTED)
-    return OutsideCount(len(connected), changes, models)
+    return OutsideCount(len(connected), changes, models, interrupted)
 
 
 async def note_connected(database: Database, models: Collection[str]) -> None:
