@@ -95,7 +95,7 @@ def _showing_history_as_it_was(patch: pytest.MonkeyPatch) -> None:
     async def changes_unchanged(run: Any, view: Any, changes: Any) -> Any:
         return changes
 
-    replace_defence(patch, redaction, "changed", changes_unchanged)
+    replace_defence(patch, redaction, "visible_changes", changes_unchanged)
 
 
 @channel(31, _showing_history_as_it_was)
