@@ -260,6 +260,8 @@ INSERT INTO ignoring VALUES (1, 'a'), (2, 'b');
 CREATE VIEW seen AS SELECT id, name FROM replacing;
 CREATE TABLE raising (id INTEGER PRIMARY KEY, name TEXT);
 INSERT INTO raising VALUES (1, 'a');
+CREATE TABLE bytes (id INTEGER PRIMARY KEY, name TEXT);
+INSERT INTO bytes VALUES (1, 'a' || char(0) || 'b'), (2, CAST(x'67e96e' AS TEXT)), (3, x'00ff'), (4, NULL), (5, x'61');
 CREATE TRIGGER raises BEFORE UPDATE ON raising WHEN new.name LIKE 'x%'
     BEGIN SELECT RAISE(ABORT, 'secret xMARKx'); END;
 CREATE TRIGGER ends BEFORE UPDATE ON raising WHEN new.name LIKE 'y%'
@@ -327,6 +329,12 @@ class Raising(Model, table=Table("raising", key="id", writable=True)):
     name = Text()
 
 
+class Bytes(Model, table=Table("bytes", key="id", writable=True)):
+    """A row with bytes that are no text."""
+
+    name = Text()
+
+
 class Later(Model, table=Table("later", key="id", writable=True)):
     """A row with a foreign key that is checked at the end."""
 
@@ -341,7 +349,7 @@ class Weird(Model, table=Table('"we""ird; --"', key="id'", writable=True, delete
     other = Text(column="UNIQUE, x.y")
 
 
-MODELS = (Odd, StrictOne, Plain, Replacing, Ignoring, Seen, Raising, Later, Weird)
+MODELS = (Odd, StrictOne, Plain, Replacing, Ignoring, Seen, Raising, Bytes, Later, Weird)
 
 
 @asynccontextmanager
@@ -378,6 +386,7 @@ async def _first(shop: Shop, model: str, place: int = 0) -> dict[str, Any]:
         ("raising", 0, {"name": "xa"}, REFUSED),
         ("raising", 0, {"name": "ya"}, REFUSED),
         ("weird", 0, {"other": "v"}, REFUSED),
+        *(("bytes", place, {"name": "b"}, "bytes.name has bytes that are no text") for place in range(3)),
     ],
 )
 async def test_a_value_that_the_file_or_its_column_does_not_take_is_refused(
@@ -407,6 +416,7 @@ async def test_a_value_that_the_file_or_its_column_does_not_take_is_refused(
         ("strict_one", 0, {"name": "b", "count": "7"}, "count, name FROM strict_one", (7, "b")),
         ("plain", 0, {"title": "three"}, "title FROM plain WHERE code = 'a'", ("three",)),
         ("later", 0, {"name": "b"}, "name, plain_code FROM later", ("b", "a")),
+        *(("bytes", place, {"name": "b"}, f"name FROM bytes WHERE id = {place + 1}", ("b",)) for place in (3, 4)),
         ("weird", 0, {"name": "n", "other": "o"}, '* FROM "we""ird; --" WHERE "id\'" = 1', ("n", 1, "o")),
     ],
 )  # fmt: skip

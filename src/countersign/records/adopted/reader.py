@@ -18,6 +18,7 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
 from countersign.records.adopted import columns
 from countersign.records.adopted.columns import ColumnType, ColumnTypes
+from countersign.records.adopted.sqlite_values import IS_UTF8
 from countersign.records.commands import filters
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.filters import Parameters, Scope, all_of
@@ -28,8 +29,6 @@ from countersign.records.masking.seen_values import SeenColumn
 
 FOLDED = "countersign_folded"
 """The function of statements on SQLite that folds the case of a text."""
-IS_UTF8 = "countersign_is_utf8"
-"""The function of statements on SQLite that says whether a text in hexadecimal is UTF-8."""
 MAX_SCANNED_CHARACTERS = 8 << 20
 """The number of characters that a page read at once may have. Larger pages are read in batches."""
 MAX_KEY_LENGTH = 400

@@ -8,12 +8,14 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias, cast
 
-from countersign.declare import Bool, Date, Decimal, Field, Moment, Money, Select
+from countersign.declare import Bool, Date, Decimal, Field, Moment, Money, Select, Text
 from countersign.declare.fields.field import Stored
 from countersign.declare.table import quoted
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 
+IS_UTF8 = "countersign_is_utf8"
+"""The function of statements on SQLite that says whether a text in hexadecimal is UTF-8."""
 HASH = "countersign_hash"
 """The function of statements on SQLite that hashes a text."""
 
@@ -65,6 +67,12 @@ def obstacles(field: Field, column: str, value: str) -> Iterator[tuple[str, str]
         f"{column} NOTNULL AND {value} ISNULL",
         "has a value that the field does not show: change it with the application that has written it",
     )
+    if isinstance(field, Text):
+        is_cut = f"instr(CAST({column} AS BLOB), x'00') > 0 OR NOT {IS_UTF8}(hex({column}))"
+        yield (
+            f"typeof({column}) IN ('text', 'blob') AND ({is_cut})",
+            "has bytes that are no text: change it with the application that has written it",
+        )
     if isinstance(field, Bool):
         yield (
             f"typeof({column}) = 'text'",

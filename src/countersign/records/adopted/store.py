@@ -28,7 +28,6 @@ from countersign.records.adopted import columns, privileges
 from countersign.records.adopted.columns import ColumnType
 from countersign.records.adopted.reader import (
     FOLDED,
-    IS_UTF8,
     AdoptedReader,
     AdoptedTable,
     AdoptedTables,
@@ -36,7 +35,7 @@ from countersign.records.adopted.reader import (
 )
 from countersign.records.adopted.replica import ReadReplica, note_lag
 from countersign.records.adopted.sessions import Sessions
-from countersign.records.adopted.sqlite_values import HASH, hash_of
+from countersign.records.adopted.sqlite_values import HASH, IS_UTF8, hash_of
 from countersign.records.adopted.suspension import Suspensions
 from countersign.records.adopted.writer import AdoptedWriter
 from countersign.records.commands import filters, select
