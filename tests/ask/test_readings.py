@@ -245,6 +245,28 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
             "kind": {"any": ["app"]}, "platform": {"not": ["linux"]}, "access": {"any": ["free"]}
         }}),
         ("He bought a Steam Deck yesterday. Any roguelikes for it?", {"since": None, "answer": "exists"}),
+        # Words for a denial or a time, and a question word before a comma.
+        ("Apps w/o any beta, free", {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}},
+            "channel": {"not": ["beta"]}}),
+        ("All versions of Linux Tycoon, 2025+", {"since": "2025-01-01T00:00:00Z", "until": None}),
+        ("Under which licence, precisely, is Tabula Rosa available?", {"answer": "fields", "fields": ["license"]}),
+        ("Top 3 games, newest first", {"order": "newest", "limit": 3}),
+        ("wc -l of tools on Linux", {"where": {"kind": {"any": ["tool"]}, "platform": {"any": ["linux"]}}}),
+        ("Name all tools not published by Ferrum Tools or Blackbird Audio", {"when": None, "where": {
+            "kind": {"any": ["tool"]}, "org": {"not": ["ferrum-tools", "blackbird-audio"]}
+        }}),
+        ("Free puzzle games without ads for Android", {"where": {
+            "kind": {"any": ["game"]}, "tag": {"any": ["puzzle"]}, "access": {"any": ["free"]},
+            "platform": {"any": ["android"]},
+        }}),
+        # What no catalog has is left out of a list with several other conditions.
+        ("Award-winning adventure games for the Mac", {"where": {
+            "kind": {"any": ["game"]}, "tag": {"any": ["adventure"]}, "platform": {"any": ["macos"]}
+        }}),
+        ("Free notes apps for Windows that work with NVDA", {"where": {
+            "kind": {"any": ["app"]}, "tag": {"any": ["notes"]}, "platform": {"any": ["windows"]},
+            "access": {"any": ["free"]},
+        }}),
         # A mark before a letter ends no sentence.
         ("Which .deb packed apps are free?", FREE_APPS),
     ],
@@ -260,6 +282,20 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
     "question",
     [
         "Has Letter Garden 1.8.0 been superseded?",
+        "Which games would it not be incorrect to call open source?",
+        "Products of Ferrum Tools that are to buy or whose licence is MIT",
+        "Can the font size be changed in Nightly News?",
+        "Best racing games",
+        # Words that state a condition which no filter has.
+        "Which games had exactly one release?",
+        "Are all games by Quiet Orbit open source?",
+        "What is the newest release per publisher?",
+        "Is there no free photo app for Windows?",
+        "None of the strategy games are on iOS, right?",
+        "Which security tools are under something other than the GPL?",
+        "Is Inkwell free, and on which platforms does it run?",
+        "Publishers that make only tools",
+        "Free audio software, nothing fancy, on Linux",
         "I am still on Rail Yard 3 3.9.2. What has changed since then?",
         "Versions of Keyturn, betas left out",
         "What is the newest build of Keyturn, betas included?",
@@ -342,6 +378,21 @@ async def test_a_release_is_found_by_what_its_notes_say(catalog: World) -> None:
 
     assert [source["release"] for source in answer["sources"]] == ["1.1.0"]
     assert (unknown["status"], unknown["sources"]) == ("refused", [])
+
+
+async def test_a_list_names_the_conditions_that_are_stated_beside_the_question(catalog: World) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": "We want to teach chess. Which games run in the browser?"})
+
+    assert (answer["status"], answer["unused"]) == ("partial", ["chess"])
+    assert answer["query"]["where"] == {"kind": {"any": ["game"]}, "platform": {"any": ["web"]}}
+
+
+async def test_a_word_that_resembles_an_ordinary_word_is_not_ignored(catalog: World) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": "Free tools about rain for Linux"})
+
+    assert (answer["status"], answer["unused"]) == ("partial", ["rain"])
 
 
 async def test_files_that_the_catalog_does_not_have_are_not_answered(catalog: World) -> None:

@@ -46,16 +46,18 @@ CAN_ANSWER = (
     "I answer from the catalog: which products and releases there are, or how many, by kind, platform, channel, tag, "
     "license and date; what a product is, who publishes it and what changed."
 )
+MIN_OF_LIST = 3
+"""The weight of the conditions from which a list of products is useful whatever else the question says."""
 MAX_UNUSED = 2
 """The number of unused words up to which an answer with few conditions is useful."""
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
 """The weights of conditions. Their sum decides whether an answer that ignores some words is useful."""
 _EXCLUDING = frozenset(["kind", "platform", "access", "tag", "org", "license", "text"])
 """The conditions that can exclude a named product."""
-_REVERSING = frozenset(["only", "or", "first", "several times", *LISTS["ends of support"]]).union(
-    DENIALS, SLOT_OF_FIELD, OF_OTHERS
-)
+_REVERSING = DENIALS | SLOT_OF_FIELD.keys() | OF_OTHERS | {"several times"}
 """Words that a list must not ignore: negations, choices, and fields that are requested instead of products."""
+_ATTRIBUTES = frozenset(["how products are made and used", "requirements and sizes"])
+"""What no catalog has, but what rarely decides alone which products are asked for."""
 _SUGGESTED = (
     ("Which {} are there?", "How many {} are there?"),
     ("What is {}?", "What is the newest version of {}?", "What changed in {}?"),
@@ -105,11 +107,19 @@ async def answer(
 async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnswer:
     """Return the answer to the interpreted question, with the unused words, or the reason why there is no answer."""
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
-    unknown = f"I do not know what {quoted(unused)} means here"
-    reason = _reason(reading, unused, unknown)
+    reason = _reason(reading, unused)
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
-    reason = reason or _contradiction(reading, found)
-    if not reason and (not unused or found.status == "refused"):
+    is_missing = not any((reason, found.total, found.status == "refused"))
+    if all((is_missing, reading.is_search, _is_list(filter), _weight(filter) >= MIN_OF_LIST)):
+        # No text has the words that were searched for, but the other conditions can be met.
+        reading.unused += [*filter.where.text.any, *filter.where.text.all]
+        reading.filter, reading.is_search = with_slots(filter, text=Values()), False
+        return await _outcome(store, reading, at)
+    reason = reason or _contradiction(reading) * is_missing
+    if all((not reason, found.total, _is_list(filter))):
+        # The answer names the conditions that are stated beside the question.
+        unused = tuple(dict.fromkeys([*unused, *reading.beside]))
+    if all((not reason, any((not unused, found.status == "refused")))):
         return await _with_candidates(store, reading, found)
     suggestions = await _suggestions(store, filter, at)
     if found.total:
@@ -117,7 +127,7 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
         return replace(found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused)
     could = f"You could ask: {quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
     # The unused words may be the reason why no row matches.
-    text = unable(f"{reason or unknown}. {could}")
+    text = unable(f"{reason or _unknown(unused)}. {could}")
     return QuestionAnswer(text, status="refused", confidence=0.0, suggestions=suggestions, unused=unused)
 
 
@@ -126,16 +136,22 @@ async def of_filter(store: Store, filter: Filter) -> QuestionAnswer:
     return QuestionAnswer(*astuple(await answer_of(store, filter)))
 
 
-def _reason(reading: Reading, unused: Sequence[str], unknown: str) -> str:
+def _unknown(unused: Sequence[str]) -> str:
+    return f"I do not know what {quoted(unused)} means here"
+
+
+def _reason(reading: Reading, unused: Sequence[str]) -> str:
     """Return the reason why there is no answer; empty if there is one."""
-    if reading.beyond:
+    filter = reading.filter
+    weight = _weight(filter) * _is_list(filter)
+    if reading.beyond and weight < MIN_OF_LIST + (not _ATTRIBUTES.issuperset(reading.beyond)):
         return f"the catalog has nothing about {join_words(list(dict.fromkeys(reading.beyond)), 'or')}"
-    if reading.unknown:
+    if reading.unknown and weight < MIN_OF_LIST:
         return f'the catalog has nothing called "{reading.unknown}"'
     if unused and not _is_useful(reading, unused):
-        return unknown
-    is_empty = replace(with_slots(reading.filter, version=Values()), limit=None) == Filter()
-    return error_in(reading.filter) or ("I do not understand what is asked for" if is_empty else "")
+        return _unknown(unused)
+    is_empty = replace(with_slots(filter, version=Values()), limit=None) == Filter()
+    return error_in(filter) or ("I do not understand what is asked for" if is_empty else "")
 
 
 async def _with_candidates(store: Store, reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
@@ -159,12 +175,10 @@ def _corrected(reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
     return replace(found, confidence=CORRECTED, text=text, candidates=candidates)
 
 
-def _contradiction(reading: Reading, found: QuestionAnswer) -> str:
+def _contradiction(reading: Reading) -> str:
     """Return the reason why no row matches a question that searches for words, or that is about one product by name and
-    has another condition. Return an empty text for other questions and answers."""
+    has another condition. Return an empty text for other questions."""
     filter = reading.filter
-    if found.total or found.status == "refused":
-        return ""
     if reading.is_search:
         return f"nothing in the catalog mentions {quoted((*filter.where.text.any, *filter.where.text.all))} and fits"
     excluding = [name for name, _ in conditions(filter) if name in _EXCLUDING]
@@ -176,18 +190,29 @@ def _is_useful(reading: Reading, unused: Sequence[str]) -> bool:
     """Return whether an answer that ignores some words is useful: it must have two or more conditions, more conditions
     than unused words if these are many, and a form that can ignore words. An unused comparison or number can only make
     a list of products shorter, but it could reverse another answer."""
-    filter, products = reading.filter, reading.filter.where.product
-    is_list = all((filter.answer == "list", filter.order == "title", filter.find == "releases" or not products))
-    if not _REVERSING.isdisjoint([*reading.guards, *unused]) or (reading.guards and not is_list):
+    filter, product, weight = reading.filter, reading.filter.where.product, _weight(reading.filter)
+    is_in_rows = all((filter.answer == "list", filter.order == "title", filter.find == "releases" or not product))
+    if not _REVERSING.isdisjoint([*reading.guards, *unused]) or (reading.guards and not is_in_rows):
         return False
     # The answer does not describe one product, if the question asks for something else about the product.
-    is_of_one = all((len(products.any) == 1, filter.order == "title", filter.find == "products"))
+    is_of_one = all((len(product.any) == 1, filter.order == "title", filter.find == "products"))
     is_of_rows = all((filter.answer == "list", not is_of_one))
     is_of_fields = all((filter.answer == "fields", any((filter.fields, reading.is_about_text))))
+    has_form = any((is_of_rows, is_of_fields, filter.answer == "compare"))
+    max_unused = 2 * weight if all((_is_list(filter), weight >= MIN_OF_LIST)) else max(MAX_UNUSED, weight)
+    return all((has_form, weight > 1, len(unused) <= max_unused))
+
+
+def _weight(filter: Filter) -> int:
+    """Return the weight of the conditions."""
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
-    weight = sum(weights) + any((filter.since, filter.until)) + (filter.find != "products")
-    can_be_partial = any((is_of_rows, is_of_fields, filter.answer == "compare"))
-    return all((can_be_partial, weight > 1, len(unused) <= max(MAX_UNUSED, weight)))
+    return sum(weights) + any((filter.since, filter.until)) + (filter.find != "products")
+
+
+def _is_list(filter: Filter) -> bool:
+    """Return whether the answer is a list of all products that meet the conditions."""
+    form = (filter.find, filter.answer, filter.order)
+    return form == ("products", "list", "title") and not filter.where.product
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
@@ -222,8 +247,7 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     if all((len(base.where.product.any) == 1, {"it", "its"} & {*words})):
         base = with_slots(Filter(answer=base.answer, fields=base.fields), product=base.where.product)
     if not parser.of("product") and not LISTS["others"].isdisjoint(words):
-        base = await _others(database, base, words)
-        parser.guards = [*filterfalse(LISTS["others"].__contains__, parser.guards)]
+        base = await _others(database, base, parser)
     elif not parser.of("product"):
         parser.values += [Item("product", slug, 0, 0) for slug in base.where.product.any]
     reading = parser.reading()
@@ -269,13 +293,15 @@ async def _exact_names(database: Database, name: str, values: Sequence[str]) -> 
     return [slugs.get(at, "") for at in range(len(values))]
 
 
-async def _others(database: Database, base: Filter, words: Sequence[str]) -> Filter:
+async def _others(database: Database, base: Filter, parser: QuestionParser) -> Filter:
     """Return a filter for the products that the previous question neither named nor listed: "What else is there?", or
     those of the same publisher: "What else do they have?"."""
     known = await filter_queries.products(database, Filter(where=base.where, limit=MAX_VALUES))
-    org = base.where.org
-    if known and not org and not LISTS["making"].isdisjoint(words):
+    org, makers = base.where.org, [noun for noun in parser.nouns if noun.value == "publishers"]
+    if all((known, not org, makers or not LISTS["making"].isdisjoint(parser.words))):
         org = Values(any=(await names.publisher_of(database, known[0].slug),))
+    parser.guards = [*filterfalse(LISTS["others"].__contains__, parser.guards)]
+    parser.nouns = [noun for noun in parser.nouns if noun not in makers]
     return Filter(where=Where(org=org, product=Values(none=tuple(product.slug for product in known))))
 
 

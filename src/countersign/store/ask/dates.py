@@ -68,6 +68,8 @@ def _combined_time(text: str, kind: str, begin: int, now: datetime) -> tuple[Ran
     linked = _to_second_time(text, kind, end, first, now)
     if linked is not None:
         return linked
+    if later := _LATER.match(text, end):
+        return Range(since), later.end()
     ends = {"since": Range(since), "after": Range(until), "before": Range(until=since), "until": Range(until=until)}
     # A range can begin or end at a moment. An event "in" a moment happened on the day of the moment.
     whole = Range(*(_day(since) if since == until else first))
@@ -159,6 +161,7 @@ _OPENING = re.compile(
 _DAYS = re.compile("(?:the )?(?P<day>[0-9]{1,2})(?:st|nd|rd|th)? (?P<link>to|until|till|through|-|and) ")
 """The first of two days of a month: "1 to 8 November"."""
 _LINK = re.compile(" (to|until|till|through|-|and|or) ")
+_LATER = re.compile(r" (?:\+|onwards?|(?:and|or) (?:later|after|onwards?|newer))(?= |$)")
 _OPENINGS = (("", "in", "since"), ("between",))
 """The opening words that permit a second time. The second tuple is for times joined by "and"."""
 _UNIT = rf"(?P<unit>{_alternatives(_UNITS)})s?"

@@ -79,7 +79,7 @@ class Recognition:
         self._words = [token.word for token in tokens]
         self._names: dict[int, list[Name]] = {}
         self.items: list[Item] = []
-        self.unused: list[str] = []
+        self.unused: dict[int, str] = {}
         self.unknown = ""
         for name in exact:
             self._names.setdefault(name.start, []).append(name)
@@ -163,7 +163,7 @@ class Recognition:
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
         consecutive = groupby(enumerate(terms), lambda each: each[1] - each[0])
         await self._look_up_names(database, [[at for _, at in group] for _, group in consecutive])
-        self.unused += [self._tokens[at].word for at in positions[MAX_UNKNOWN:]]
+        self.unused |= {at: self._tokens[at].word for at in positions[MAX_UNKNOWN:]}
         self.items.sort(key=lambda item: item.start)
 
     def _unknown(self) -> list[int]:
@@ -235,7 +235,7 @@ class Recognition:
             if value:
                 self.items.append(Item(slot, value, at, at + 1))
                 continue
-            self.unused.append(word)
+            self.unused[at] = word
             # A name is written with a capital, but not after an article ("the PO") or at the start of a sentence.
             is_name = self._is_capital(at) and self._tokens[at - 1].word not in LISTS["articles"] | SENTENCE_ENDS
             if is_name and not self.unknown:

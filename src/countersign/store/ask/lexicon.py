@@ -16,13 +16,13 @@ MAX_PHRASE = 5
 MAX_TOKENS = 400
 MAX_RESPELLED = 20
 """Maximum length of a word in which a typing error is corrected."""
-MIN_LIKENESS, MIN_REPLACED = 0.8, 6
-"""Minimum similarity of a mistyped word, and minimum length of a word in which one letter may be replaced."""
+MIN_LIKENESS = 0.8
+"""Minimum similarity of a mistyped word."""
 _TOKEN = re.compile(
     r"""(?P<quoted>"[^"]{1,100}"|“[^”]{1,100}”|«[^»]{1,100}»|`[^`]{1,100}`|(?<!\w)'[^']{1,100}'(?!\w))
     |(?P<number>v?\d[0-9A-Za-z]*(?:[._+:/-][0-9A-Za-z]+)*)
     |(?P<joint>(?<=[^\W_])[-_](?=[^\W_]))
-    |(?P<minus>(?<!\S)-(?=[^\W\d_]))
+    |(?P<minus>(?<!\S)-(?=[^\W\d_]{2}))
     |(?P<word>[^\W\d_][^\W_]*(?:['’.][^\W_]+)*)
     |(?P<mark>!=|<=|>=|&&|\|\||[,;:?!()\[\]{}&=<>|$€£\#/+.-])""",
     re.VERBOSE,
@@ -117,9 +117,9 @@ IGNORED = frozenset(_OF_IGNORED)
 """Words without a meaning in a question."""
 COURTESY = frozenset(word for word, line in _OF_IGNORED.items() if line == "courtesy and fillers") | {","}
 """The ignored words that can begin a question."""
-_REVERSING = frozenset(["not", "denied", "adjacent", "other"])
+_REVERSING = frozenset(["not", "only", "or", "reversing"])
 DENIALS = frozenset(" ".join(phrase) for phrase, meaning in WORDS.items() if not _REVERSING.isdisjoint(meaning))
-"""The phrases that turn a meaning round."""
+"""The phrases that turn a meaning round, or that state a choice."""
 KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
 _SINGLE = sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED)
 _BY_LETTER = {letter: [*words] for letter, words in groupby(_SINGLE, itemgetter(0))}
@@ -160,10 +160,13 @@ def _key(tokens: Sequence[WordToken], at: int) -> tuple[str, int]:
 
 
 def respelled(word: str) -> str:
-    """Return the known word with the same first letter that a mistyped word probably means, or an empty text."""
+    """Return the known word that consists of the same letters as a mistyped word ("gmaes", "evry"), or that differs in
+    its ending ("exists"); an empty text for other words. "Rain" is not "ran"."""
     known = [each for each in _BY_LETTER.get(word[:1], ()) if abs(len(each) - len(word)) < 2]
-    # A short word with one replaced letter is mostly a different word.
-    is_short = len(word) < MIN_REPLACED
     alike = get_close_matches(word, known, 3, MIN_LIKENESS)
-    meant = next((each for each in alike if not is_short or len(each) != len(word) or sorted(each) == sorted(word)), "")
+    meant = next((each for each in alike if _has_letters(each, word) or word in (f"{each}s", each[:-1])), "")
     return "" if WORDS.get((meant,), Meaning("", "")).slot == "beyond" else meant
+
+
+def _has_letters(word: str, mistyped: str) -> bool:
+    return sorted(word) == sorted(mistyped) or ({*word}, word[-1]) == ({*mistyped}, mistyped[-1])

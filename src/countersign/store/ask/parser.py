@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import filterfalse, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -29,6 +29,7 @@ from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, SENTENCE_EN
 from countersign.store.catalog.filter import KNOWN, SLOTS, Filter, Values, with_slots
 from countersign.store.catalog.search import words as terms_of
 
+T = TypeVar("T")
 MAX_PLURAL = 10
 """The number of results for a request without a number, such as "the newest games"."""
 MAX_NOTES = 50
@@ -47,6 +48,7 @@ _OF_SETS = frozenset(SLOTS) - {"product", "version", "text", "title"}
 """The slots whose conditions are true of many products."""
 _COUNTED = _OF_SETS | {"find", "order", "sort"}
 """The slots of items that a number of results is beside."""
+_NEWEST_OF_EACH: dict[str, Any] = {"find": "products", "answer": "fields", "fields": ("versions",)}
 _SIGNS = dict.fromkeys(LISTS["newer"], ">") | dict.fromkeys(LISTS["older"], "<") | {">=": ">=", "<=": "<="}
 
 
@@ -57,7 +59,7 @@ class Reading:
     `unused` contains the words that did not become part of the filter. `guards` contains words that change the meaning
     of the question in a way that the filter does not express. `beyond` contains words that ask for something that no
     catalog contains. `unknown` is a name that the catalog does not contain. `is_search` is true if words are searched
-    for that may have another meaning.
+    for that may have another meaning. `beside` contains conditions that are stated beside the question.
     """
 
     filter: Filter
@@ -68,6 +70,7 @@ class Reading:
     corrected: list[Corrected] = field(default_factory=list[Corrected])
     is_about_text: bool = False
     is_search: bool = False
+    beside: list[str] = field(default_factory=list[str])
 
     @property
     def is_whole(self) -> bool:
@@ -83,6 +86,7 @@ class QuestionParser:
         self.words = [token.word for token in tokens]
         scope = Scope(tokens, recognition.items)
         self._recognition, self.sentence, self.begin = recognition, scope.question, scope.begin
+        self._beside = scope.beside()
         self.found: defaultdict[str, list[Item]] = defaultdict(list)
         self.values: list[Item] = []
         self.nouns: list[Item] = []
@@ -95,25 +99,24 @@ class QuestionParser:
         self._only: set[str] = set()
         self.signs: set[str] = set()
         self._is_negated, self._negated_slot, self._joint, self._joint_at = False, "", "", 0
+        self._not_at = Item("", "", 0, 0)
         self._read()
         self.orders, self.times = [*self.found["sort"], *self.found["order"]], self.found["time"]
         self._all_words, self._first = {*self.words}, self._first_word()
         answers = [item.value for item in self.found["answer"]]
         self.answer = "".join(answers[:1])
-        self.guards: list[str] = [" ".join(self.words[item.start : item.end]) for item in self.found["guard"]]
-        self.guards += ["how many"] * (answers.count("count") > 1)
-        self.guards += ["most"] * all(("most" in self._all_words, not self.orders))
+        self.guards = self._words_of(self.found["guard"])
+        self._is_unordered = all(("most" in self._all_words, not self.orders))
         self.found["beyond"] += [Item("beyond", "the future", 0, 0)] * self._is_of_future()
         for item in self.of("text") * bool(self.found["titled"]):
             item.slot = "title"
         self._fields = self._requested_fields()
         self._kinds = [item.start for item in self.of("kind")]
         self._subjects = [*self._kinds, *(noun.start for noun in self.nouns if noun.value in ("any", "products"))]
-        self._members: dict[str, Any] = {}
         self._slots: dict[str, Values] = {}
         self._products: list[Item] = []
         self._unused: list[str] = []
-        self._order_of = ""
+        self._order, self._is_search = "title", bool(self.of("text"))
         self._asks_whether = self._is_yes_no()
         self._read_end()
 
@@ -137,7 +140,7 @@ class QuestionParser:
     def _read(self) -> None:
         handlers = {
             "not": self._not, "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
-            "find": self._find, "when": self._when, "number": self._number,
+            "find": self._find, "when": self._when, "number": self._number, "beyond": self._deny_beyond,
             **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
@@ -166,12 +169,14 @@ class QuestionParser:
 
     def _not(self, item: Item) -> None:
         word, is_first = self.words[item.start], item.start == self.sentence.start
-        if (self._is_negated and not self._negated_slot) or self.words[item.end : item.end + 1] == ["("]:
-            # "Except those without …" is a double negation; "not (A and B)" negates several conditions together.
+        is_double, is_of_group = all((self._is_negated, not self._negated_slot)), self.words[item.end :][:1] == ["("]
+        if any((is_double, is_of_group, self.words[item.start - 1 : item.end] == ["there", "no"])):
+            # "Except those without …" is a double negation; "not (A and B)" negates several conditions together. "Is
+            # there no …" can be answered in two ways.
             self.found["guard"].append(item)
         # "Isn't it free?" asks whether the product is free.
         elif not (is_first and (word in AUXILIARIES or self.words[item.end : item.end + 1] == [","])):
-            self._is_negated, self._negated_slot, self._joint = True, "", ""
+            self._is_negated, self._negated_slot, self._joint, self._not_at = True, "", "", item
             self.has_unbound_not |= item.start in self.sentence
 
     def _only_beside(self, item: Item) -> None:
@@ -199,7 +204,9 @@ class QuestionParser:
     def _but(self, item: Item) -> None:
         if self._is_negated and not self._negated_slot and self.words[item.start - 1] in LISTS["named before"]:
             return  # "except those that run on Linux"
-        self._is_negated, self._negated_slot, self._joint = False, "", ""
+        # "Free, or which are for Linux" joins two conditions.
+        joint = self._joint if self.words[item.start - 1] == "or" else ""
+        self._is_negated, self._negated_slot, self._joint = False, "", joint
 
     def _find(self, item: Item) -> None:
         # "no Linux version" negates the platform, not the releases. "a Linux version" also refers to the platform.
@@ -213,22 +220,33 @@ class QuestionParser:
             self.when = item.value
 
     def _denies_releases(self, _item: Item) -> bool:
-        """Return whether "not" refers to releases: to all releases, or to the releases of the channel that follows, as
-        in "never released as stable"."""
+        """Return whether "not" refers to releases: to all releases, or to the releases of the channel or publisher that
+        follows, as in "never released as stable"."""
         is_denied = self._is_negated and not self._negated_slot
-        if is_denied and {"channel", "platform"}.isdisjoint(self._slots_after(1)):
+        if is_denied and {"channel", "platform", "org"}.isdisjoint(self._slots_after(1)):
             self.when, self._is_negated, self.has_unbound_not = "none", False, False
         return is_denied
+
+    def _deny_beyond(self, item: Item) -> None:
+        self.found["beyond"].append(item)
+        following = [each.start for each in self._items[self._at + 1 : self._at + 2]]
+        if self._is_negated and not self._negated_slot and following != [item.end]:
+            # "Without ads" denies something that no catalog has.
+            self._is_negated = self.has_unbound_not = False
 
     def _number(self, item: Item) -> None:
         is_small = item.value.isdecimal() and int(item.value) <= MAX_NUMBER
         if is_small and self._counts_results(item):
             self.limit = max(1, int(item.value))
-        elif not is_small or (self.of("product") and self.words[item.start] == item.value):
+        elif self._is_version(item):
             self._version(item)
         elif "product" not in [each.slot for each in self._items]:
             # A number that counts nothing known; but "compare the two" counts the products.
             self.found["guard"].append(item)
+
+    def _is_version(self, item: Item) -> bool:
+        """Return whether the number is a version: it has parts, unlike "144fps", or it follows a product."""
+        return "." in item.value or (bool(self.of("product")) and self.words[item.start] == item.value)
 
     def _counts_results(self, item: Item) -> bool:
         """Return whether the number is beside what it counts or what orders the results, as in "5 free games", "the
@@ -250,8 +268,9 @@ class QuestionParser:
                 other.value = f">{other.value.lstrip('<>')}"
         if signs:
             guards = self.found["guard"]
-            self.found["guard"] = [each for each in guards if any((each.start < item.start - 4, each.value != "."))]
             self.signs |= {*before} & {*_SIGNS, "than"}
+            bound = {at for at in range(max(0, item.start - 4), item.start) if self.words[at] in self.signs}
+            self.found["guard"] = [each for each in guards if each.start not in bound]
         self._value(Item("version", f"{''.join(signs[-1:])}{item.value}", item.start, item.end))
 
     def _value(self, item: Item) -> None:
@@ -264,6 +283,11 @@ class QuestionParser:
             self.found["guard"] += last * (self.words[last[0].end : item.start] in (["for"], ["of"]))
         # In "You won't know X. What is it?", the negation does not refer to the product.
         item.is_negated |= all((self._is_negated, any((item.slot != "product", item.start in self.sentence))))
+        apart = {*range(self._not_at.end, item.start)}
+        is_apart = any((self._recognition.unused.keys() & apart, "," in map(self.words.__getitem__, apart)))
+        if all((item.is_negated, not self._negated_slot, is_apart)):
+            # In "not incorrect to call free" and "nothing big, must be free", other words may be what is negated.
+            self.found["guard"].append(self._not_at)
         item.joint = self._joint
         self.has_unbound_not &= not item.is_negated
         self._negated_slot, self._joint = item.slot, ""
@@ -306,29 +330,219 @@ class QuestionParser:
         if "whether" in words or (self._first in AUXILIARIES and not self.found["polite"]):
             return True
         auxiliary, subject, *_ = [*(words[words.index(",") + 1 :] if "," in words else ()), "", ""]
-        is_question = auxiliary in AUXILIARIES and subject != "you"
+        is_question = auxiliary in AUXILIARIES - {"any"} and subject != "you"
         return is_question and self._first not in QUESTION_WORDS
 
     def reading(self) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
-        self._slots = self.slots()
+        self._slots, members = self.slots(), self._time_range()
         self._products = [item for item in self.of("product") if not item.is_negated]
-        self._unused = [word for word in self._recognition.unused if word not in self.signs]
-        self._combine_times()
+        self._unused = [word for word in self._recognition.unused.values() if word not in self.signs]
         self._apply_nouns()
-        self._set_order()
-        self._set_find()
-        self._compare()
-        self._report_ambiguities()
-        self._set_answer()
-        self._search_notes()
-        self._set_limit()
-        found = with_slots(Filter(**self._members), **self._slots)
-        self.guards += ["not"] * (self.has_unbound_not and found.answer != "compare")
-        self.guards += self._unanswered(found)
-        beyond = [item.value for item in self.found["beyond"]]
-        rest = self.guards, beyond, self._recognition.unknown, self._recognition.corrected
-        return Reading(found, self._unused, *rest, bool(self.found["all"]), bool(self.of("text")))
+        members |= self._decide()
+        found = with_slots(Filter(**members), **self._slots)
+        self.guards += [*self._ambiguities(found), *self._unanswered(found)]
+        beyond = self.found["beyond"]
+        self._unused += self._words_of(beyond)
+        rest = [item.value for item in beyond], self._recognition.unknown, self._recognition.corrected
+        beside = self._words_of(self._beside)
+        return Reading(found, self._unused, self.guards, *rest, bool(self.found["all"]), self._is_search, beside)
+
+    def _words_of(self, items: Iterable[Item]) -> list[str]:
+        return [" ".join(self.words[item.start : item.end]) for item in items if item.end]
+
+    def _time_range(self) -> dict[str, Any]:
+        """Combine the times into one range. "In September of this year" can be combined, but other words between two
+        ranges separate them."""
+        since = max((item.value.since for item in self.times), default=EARLIEST)
+        until = min((item.value.until for item in self.times), default=LATEST)
+        ranges = [item for item in self.times if {EARLIEST, LATEST}.isdisjoint(item.value)]
+        if any((since >= until, *(second.start > first.end + 2 for first, second in pairwise(ranges)))):
+            self.guards.append("several times")
+        elif self.times or self.when == "none":
+            return {"since": _moment(since), "until": _moment(until), "when": self.when or "any"}
+        return {}
+
+    def _apply_nouns(self) -> None:
+        """Apply the words that name something other than what the question asks for."""
+        nouns = [noun for noun in self.nouns if noun.value != "any"]
+        # "Games whose publisher is Northlight Games" and "the studio's games" do not ask for publishers.
+        end = min(self._subjects if self.of("org") else [], default=len(self.words)) * (not self.of("product"))
+        publishers = [noun for noun in nouns if noun.value == "publishers"]
+        others = [noun for noun in publishers if any((noun.start >= end, noun.end in self._kinds))]
+        self.nouns = [noun for noun in nouns if noun not in others]
+        self._fields += ["org"] * all((others, self.of("product")))
+        self._apply_verbs()
+
+    def _apply_verbs(self) -> None:
+        """Apply the words that change the order, the form or the kind."""
+        order = {"first": "oldest", "last": "newest"}.get("" if self.times else self.when)
+        self.orders += [Item("order", order, 0, 0)] * bool(order)
+        if all(("than" in self.guards, self.orders, len(self._products) > 1)):
+            # "Was A updated more recently than B?"
+            self.guards.remove("than")
+            self.answer = "exists"
+        asked = {*self.words[self.sentence.start : self.sentence.stop]}
+        if all(({"play", "playable"} & asked, not [*self.nouns, *self._kinds, *self._unused])):
+            self._slots["kind"] = Values(any=("game",))
+
+    def _decide(self) -> dict[str, Any]:
+        """Return what to find, the order, the form of the answer and the number of rows. Each is the first row of its
+        table that applies."""
+        order, noun = ("".join(item.value for item in items[:1]) for items in (self.orders, self.nouns))
+        is_bare, self._order = not [*self.nouns, *self._kinds], order or "title"
+        is_dated = all((self.times, self.when in ("", "any")))
+        # "Is Keyturn out yet?"
+        is_out = all((self._asks_whether, self.when == "any", not self._has_condition()))
+        is_of_channel = self._is_plural(self.of("channel")) or self._is_extreme_channel()
+        find = _first(
+            (any((order == "products", all(("org" in self._fields, not self.of("product"))))), "publishers"),
+            (noun == "releases" and self._is_of_products(), "products"),
+            (noun, noun),
+            (all((is_bare, any((is_dated, is_out, is_of_channel)))), "releases"),
+            (True, "products"),
+        )
+        limit = self.limit or (MAX_NUMBER if self.found["sort"] else None)
+        form = self._form(find, has_limit=limit is not None)
+        is_one = any((find == "releases", {"was", "is", "one"} & self._all_words))
+        limit = _first(
+            (any((limit, order in ("", "title"), form == _NEWEST_OF_EACH)), limit),
+            (order in _COUNTS, 1),
+            (self._products, None),
+            (all((self._is_plural(self.of("kind") or self.nouns), not is_one)), MAX_PLURAL),
+            (True, 1),
+        )
+        return {"find": find, "order": self._order, "limit": limit, **form}
+
+    def _form(self, find: str, *, has_limit: bool) -> dict[str, Any]:
+        """Return the members of the filter that give the answer its form."""
+        products, fields, slots, words = self._products, self._fields[:4], self._slots, self._all_words
+        is_one, are_several, is_whether = len(products) == 1, len(products) > 1, self._asks_whether
+        is_about, has_all, order = any((products, self.answer == "compare")), bool(self.found["all"]), self.orders
+        # "Are A and B by the same studio?"
+        alike = [*filter(SLOT_OF_FIELD.__contains__, self._fields)]
+        is_compared = all((self.answer == "compare", len(self.of("product")) > 1))
+        are_channels = any((self.by == "channel", len(self.of("channel")) > 1))
+        # "Number" is of a product in "the number of platforms of X" and "the number of its latest release".
+        is_of_product = all((products, any((order, {"platforms", "channels", "tags"} & {*fields}))))
+        is_counted = all((self.answer == "count", not is_of_product, self._order != "products"))
+        # "More recently" compares both products.
+        is_which = all((self._first == "which", not self.nouns))
+        is_choice = all((any((is_which, "or" in [item.joint for item in products])), "recently" not in words))
+        releases, are_versions = self._releases(), self._is_plural(self._releases())
+        is_of_releases = any((find == "releases", order, fields))
+        has_range = any((self.times, self.of("version"), (_ALL | {"list"}) & words, has_limit))
+        is_of_one = all((any((order, all((releases, not are_versions)))), not has_range))
+        # The newest release of each product.
+        is_each = any((all((find == "releases", are_versions)), _ALL & words))
+        is_each = all((is_each, any((find == "releases", self._is_extreme_channel()))))
+        is_ranked = all((order, not has_limit, self._order not in _COUNTS))
+        # "Summarise the 1.9.1 release" asks for everything about a version.
+        is_of_version = all(("version" in slots, not fields, any((has_all, not [*self.nouns, *order]))))
+        notes, choices = self._notes(), self._choices()
+        form = _first(
+            (notes, notes),
+            (all((are_several, self.found["same"], alike)), {"answer": "exists", "fields": tuple(alike)}),
+            (self.answer == "exists", {"answer": "exists"}),
+            # The newest release in each channel.
+            (all((products, order, are_channels)), {"answer": "fields", "fields": ("channels",), "order": "title"}),
+            (all((self.by, not order)), {"answer": "breakdown", "by": self.by}),
+            (is_counted, {"answer": "count", "find": "releases" if is_one else find}),
+            (is_compared, {"answer": "compare"}),
+            (all((choices, is_one)), {"answer": "fields", "fields": choices}),
+            (all((is_whether, not all((is_about, "notes" in fields)))), {"answer": "exists"}),
+            (all((not is_about, is_ranked, is_each)), _NEWEST_OF_EACH),
+            (not is_about, {}),
+            (is_of_version, {"answer": "fields", "fields": ("notes",)}),
+            (fields not in ([], ["versions"]), {"answer": "fields", "fields": tuple(fields)}),
+            (all((are_several, any((self._has_condition(), is_choice)))), {"limit": 1} if order else {}),
+            (all((are_several, order)), _NEWEST_OF_EACH),
+            (all((is_of_releases, is_of_one, order)), {"find": "releases", "limit": 1}),
+            (all((is_of_releases, is_of_one)), {"find": "releases", "limit": 1, "order": "newest"}),
+            (all((is_of_releases, is_ranked, is_each)), _NEWEST_OF_EACH),
+            (is_of_releases, {"find": "releases"}),
+            (all((any((self._has_condition(), "channel" in slots)), not has_all)), {"answer": "exists"}),
+            (True, {"answer": "fields"}),
+        )
+        if is_compared:
+            slots["product"] = Values(any=(*slots["product"].any, *slots["product"].none))
+        whole = all(("notes" in form.get("fields", ()), LISTS["whole"] & words))
+        return form | {"limit": MAX_NOTES} if whole else form
+
+    def _notes(self) -> dict[str, Any]:
+        """Return the form of the answer to a question about changes with unknown words: the release notes that contain
+        them."""
+        is_whether, is_of_releases = self._asks_whether, all((self._releases(), not self.orders))
+        is_question = any(("notes" in self._fields, all((is_of_releases, not self._asks_whether))))
+        # No text says who holds the copyright, or why.
+        is_question &= all((self._first not in OF_OTHERS, is_whether or "version" not in self._slots))
+        if not all((self._unused, is_question, len(self._products) == 1)):
+            return {}
+        terms = tuple(terms_of(" ".join(self._unused))[:6])
+        self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)
+        self._unused, self._recognition.unknown, self._is_search = [], "", True
+        answer = "exists" if is_whether else "fields"
+        return {"find": "releases", "answer": answer, "fields": ("notes",), "order": "title", "limit": None}
+
+    def _choices(self) -> tuple[str, ...]:
+        """Return the fields for which the question names several values although a product has only one value, as in
+        "Is it free or paid?"."""
+        several = {name for name, values in self._slots.items() if len(values.any) > 1}
+        return tuple(name for name in ("kind", "access", "license") if name in several and len(self.of(name)) > 1)
+
+    def _releases(self) -> list[Item]:
+        return [noun for noun in self.nouns if noun.value == "releases"]
+
+    def _has_condition(self) -> bool:
+        """Return whether a condition restricts the products, and not only their releases."""
+        return any(item.slot not in _OF_RELEASES for item in self.values)
+
+    def _is_of_products(self) -> bool:
+        """Return whether the question asks for a kind of product, as in "games with a release in May"."""
+        noun, start = self.nouns[0].start, self.sentence.start
+        is_of_kind = any(kind < noun - 1 and (noun < start or kind >= start) for kind in self._subjects)
+        return is_of_kind or "never" in self._all_words
+
+    def _is_extreme_channel(self) -> bool:
+        """Return whether a channel follows the order, as in "the newest beta"."""
+        return bool(self.orders) and self.orders[-1].end in [item.start for item in self.of("channel")]
+
+    def _is_plural(self, nouns: Iterable[Item]) -> bool:
+        return any(self.words[noun.end - 1].endswith("s") for noun in nouns if not noun.is_negated)
+
+    def _ambiguities(self, found: Filter) -> list[str]:
+        """Return what makes the question ambiguous, or what a filter cannot express."""
+        answers = [item.value for item in self._recognition.items if item.slot == "answer"]
+        asked, slots = self.words[self.sentence.start :], self._slots.values()
+        has_limits = any(({"only", "both"} & self._all_words, len({item.is_negated for item in self.values}) > 1))
+        has_choice = any(len(self._slots[name].any) > 1 for name in KNOWN.keys() & self._slots.keys())
+        is_by_number = all((self._order in ("releases", "platforms"), self._asks_whether, len(self._products) == 1))
+        guards = {
+            # "Split into games and apps", "the newest release per publisher"
+            "each": any((
+                all((self.found["each"], not self.by, has_choice)),
+                all((self.by, self.orders, found.answer != "fields")),
+            )),
+            "same": all((self.found["same"], self._products, not found.fields)),
+            # "Apart from games on Windows, what games …"
+            "not": any((
+                all((self.has_unbound_not, found.answer != "compare")),
+                *({*values.any} & {*values.none} for values in slots),
+            )),
+            # "Publishers without a free game" does not ask for the publishers of other games.
+            "publishers": all((found.find == "publishers", has_limits)),
+            "versions of several products": all((len(self._products) > 1, self.of("version"))),
+            # "Are there two betas?", "Did it release more in 2025 or 2026?", "Are all games free?"
+            "number": all((self._asks_whether, self.limit not in (None, 1))),
+            "more": all((self._asks_whether, self.times, "more" in self._all_words)),
+            "all": all((found.answer == "exists", not self._products, asked[1:2] in (["all"], ["every"]))),
+            "both": all((asked[-2:-1] == ["both"], *(len(values.any) < 2 > len(values.all) for values in slots))),
+            # "How many games are for Linux, compared to Windows?"
+            "several forms of answer": any((len({*answers} - {"exists"}) > 1, answers.count("count") > 1)),
+            # "Which platform has the most games?", "Is Keyturn on the most platforms?"
+            "most": any((all((self._order == "products", self._fields)), is_by_number, self._is_unordered)),
+        }  # fmt: skip
+        return [guard for guard, applies in guards.items() if applies]
 
     def _unanswered(self, found: Filter) -> list[str]:
         """Return what the question asks that neither a list nor a number of products answers: the question word ("who",
@@ -342,186 +556,17 @@ class QuestionParser:
         others = [self._first] * all((self._unused, self._first in OF_OTHERS, "org" not in self._fields))
         # "Which release added it?" does not name a product.
         is_of_rows = any((found.find == "products", found == Filter(find="releases")))
-        if any((self._products, not is_of_rows, found.answer not in ("list", "count", "exists"))):
+        # "Is it free, and on which platforms does it run?"
+        is_open = all((found.answer == "exists", not found.fields, {"notes", "org"}.isdisjoint(self._fields)))
+        if not is_open and any((self._products, not is_of_rows, found.answer not in ("list", "count", "exists"))):
             return others * (self._first == "who")
-        expressed = {name for name, slot in SLOT_OF_FIELD.items() if slot in self._slots} | {self._order_of}
+        expressed = {name for name, slot in SLOT_OF_FIELD.items() if slot in self._slots} | {self._order}
         return [*others, *filterfalse(expressed.__contains__, self._fields)]
 
-    def _combine_times(self) -> None:
-        """Combine the times into one range. "In September of this year" can be combined, but other words between two
-        ranges separate them."""
-        since = max((item.value.since for item in self.times), default=EARLIEST)
-        until = min((item.value.until for item in self.times), default=LATEST)
-        ranges = [item for item in self.times if {EARLIEST, LATEST}.isdisjoint(item.value)]
-        if any((since >= until, *(second.start > first.end + 2 for first, second in pairwise(ranges)))):
-            self.guards.append("several times")
-        elif self.times or self.when == "none":
-            self._members |= {"since": _moment(since), "until": _moment(until), "when": self.when or "any"}
 
-    def _apply_nouns(self) -> None:
-        """Apply the nouns that do not name what the question asks for."""
-        nouns = [noun for noun in self.nouns if noun.value != "any"]
-        # "Games whose publisher is Northlight Games" and "the studio's games" do not ask for publishers.
-        end = min(self._subjects if self.of("org") else [], default=len(self.words)) * (not self.of("product"))
-        publishers = [noun for noun in nouns if noun.value == "publishers"]
-        others = [noun for noun in publishers if any((noun.start >= end, noun.end in self._kinds))]
-        self.nouns = [noun for noun in nouns if noun not in others]
-        self._fields += ["org"] * all((others, self.of("product")))
-
-    def _set_order(self) -> None:
-        order = {"first": "oldest", "last": "newest"}.get("" if self.times else self.when)
-        self.orders += [Item("order", order, 0, 0)] * bool(order)
-        limit = self.limit or (MAX_NUMBER if self.found["sort"] else None)
-        self._members |= {} if limit is None else {"limit": limit}
-        if self.orders:
-            self._order_of = self._members["order"] = self.orders[0].value
-
-    def _set_find(self) -> None:
-        find = self.nouns[0].value if self.nouns else "products"
-        if find == "releases" and self._is_of_products(self.nouns[0].start):
-            find = "products"
-        if any((self._order_of == "products", all(("org" in self._fields, not self.of("product"))))):
-            find = "publishers"
-        elif not [*self.nouns, *self._kinds]:
-            is_dated = all((self.times, self.when in ("", "any")))
-            # "Is Keyturn out yet?"
-            is_out = all((self._asks_whether, self.when == "any", not self._has_condition()))
-            is_of_channel = self._is_plural(self.of("channel")) or self._is_extreme_channel()
-            find = "releases" if any((is_dated, is_out, is_of_channel)) else find
-            if {"play", "playable"} & self._all_words:
-                self._slots["kind"] = Values(any=("game",))
-        self._members["find"] = find
-
-    def _releases(self) -> list[Item]:
-        return [noun for noun in self.nouns if noun.value == "releases"]
-
-    def _has_condition(self) -> bool:
-        """Return whether a condition restricts the products, and not only their releases."""
-        return any(item.slot not in _OF_RELEASES for item in self.values)
-
-    def _is_of_products(self, noun: int) -> bool:
-        """Return whether the question asks for a kind of product, as in "games with a release in May"."""
-        start = self.sentence.start
-        is_of_kind = any(kind < noun - 1 and (noun < start or kind >= start) for kind in self._subjects)
-        return is_of_kind or "never" in self._all_words
-
-    def _is_extreme_channel(self) -> bool:
-        """Return whether a channel follows the order, as in "the newest beta"."""
-        return bool(self.orders) and self.orders[-1].end in [item.start for item in self.of("channel")]
-
-    def _compare(self) -> None:
-        """Answer yes or no about two products: "Are A and B by the same studio?", "Was A updated more recently than
-        B?"."""
-        fields = tuple(name for name in self._fields if name in SLOT_OF_FIELD)
-        if len(self._products) < 2:
-            return
-        if "than" in self.guards and self.orders:
-            self.guards.remove("than")
-            self.answer = "exists"
-        elif self.found["same"] and fields:
-            self.answer, self._members["fields"] = "exists", fields
-
-    def _report_ambiguities(self) -> None:
-        """Report what makes the question ambiguous, or what a filter cannot express."""
-        is_by_number = all((self._order_of in _COUNTS, self._asks_whether, len(self._products) == 1))
-        listed = KNOWN.keys() & self._slots.keys()
-        guards = {
-            # "Split into games and apps", "apart from games on Windows, what games …"
-            "each": self.found["each"] and not self.by and any(len(self._slots[name].any) > 1 for name in listed),
-            "not": any({*values.any} & {*values.none} for values in self._slots.values()),
-            "versions of several products": all((len(self._products) > 1, self.of("version"))),
-            # "Are there two betas?", "Did it release more in 2025 or 2026?"
-            "number": all((self._asks_whether, self.limit not in (None, 1))),
-            "more": all((self._asks_whether, self.times, "more" in self._all_words)),
-            # "How many games are for Linux, compared to Windows?"
-            "several forms of answer": len({item.value for item in self.found["answer"]} - {"exists"}) > 1,
-            # "Which platform has the most games?", "Is Keyturn on the most platforms?"
-            "most": self._fields if self._order_of == "products" else is_by_number,
-        }
-        self.guards += [guard for guard, applies in guards.items() if applies]
-
-    def _set_answer(self) -> None:
-        """Set the form of the answer to the first form that matches the question."""
-        members, products, orders, slots = self._members, self._products, self.orders, self._slots
-        fields, choices, is_one, are_several = self._fields[:4], self._choices(), len(products) == 1, len(products) > 1
-        is_about, has_all = any((products, self.answer == "compare")), bool(self.found["all"])
-        is_compared = all((self.answer == "compare", len(self.of("product")) > 1))
-        are_channels = any((self.by == "channel", len(self.of("channel")) > 1))
-        # "Number" is of a product in "the number of platforms of X" and "the number of its latest release".
-        is_of_product = all((products, any((orders, {"platforms", "channels", "tags"} & {*self._fields}))))
-        is_counted = all((self.answer == "count", not is_of_product, self._order_of != "products"))
-        is_which = all((self._first == "which", not self.nouns))
-        # "More recently" compares both products.
-        is_choice = any((is_which, "or" in [item.joint for item in products])) and "recently" not in self._all_words
-        is_of_releases = any((members["find"] == "releases", orders, fields))
-        has_range = any((self.times, self.of("version"), (_ALL | {"list"}) & self._all_words, "limit" in members))
-        is_singular = all((self._releases(), not self._is_plural(self._releases())))
-        is_of_one = all((any((orders, is_singular)), not has_range))
-        # "Summarise the 1.9.1 release" asks for everything about a version.
-        is_of_version = all(("version" in slots, not fields, any((has_all, not [*self.nouns, *orders]))))
-        forms: Sequence[tuple[object, dict[str, Any]]] = (
-            (self.answer == "exists", {"answer": "exists"}),
-            # The newest release in each channel.
-            (all((products, orders, are_channels)), {"answer": "fields", "fields": ("channels",), "order": "title"}),
-            (all((self.by, not orders)), {"answer": "breakdown", "by": self.by}),
-            (is_counted, {"answer": "count", "find": "releases" if is_one else members["find"]}),
-            (is_compared, {"answer": "compare"}),
-            (all((choices, is_one)), {"answer": "fields", "fields": choices}),
-            (all((self._asks_whether, not all((is_about, "notes" in fields)))), {"answer": "exists"}),
-            (not is_about, {}),
-            (is_of_version, {"answer": "fields", "fields": ("notes",)}),
-            (fields not in ([], ["versions"]), {"answer": "fields", "fields": tuple(fields)}),
-            (all((are_several, any((self._has_condition(), is_choice)))), {"limit": 1} if orders else {}),
-            (all((are_several, orders)), {"find": "products", "answer": "fields", "fields": ("versions",)}),
-            (all((is_of_releases, is_of_one)), {"find": "releases", "limit": 1, "order": self._order_of or "newest"}),
-            (is_of_releases, {"find": "releases"}),
-            (all((any((self._has_condition(), "channel" in slots)), not has_all)), {"answer": "exists"}),
-            (True, {"answer": "fields"}),
-        )
-        members |= next(form for applies, form in forms if applies)
-        if members.get("answer") == "compare":
-            slots["product"] = Values(any=(*slots["product"].any, *slots["product"].none))
-
-    def _choices(self) -> tuple[str, ...]:
-        """Return the fields for which the question names several values although a product has only one value, as in
-        "Is it free or paid?"."""
-        several = {name for name, values in self._slots.items() if len(values.any) > 1}
-        return tuple(name for name in ("kind", "access", "license") if name in several and len(self.of(name)) > 1)
-
-    def _search_notes(self) -> None:
-        """Search the release notes for the unknown words of a question about changes."""
-        members, is_whether = self._members, self._asks_whether
-        if all(("notes" in members.get("fields", ()), LISTS["whole"] & self._all_words)):
-            members["limit"] = MAX_NOTES
-        is_question = any(("notes" in self._fields, all((self._releases(), not is_whether, not self.orders))))
-        # No text says who holds the copyright, or why.
-        is_question &= all((self._first not in OF_OTHERS, is_whether or "version" not in self._slots))
-        if self._unused and is_question and len(self._products) == 1:
-            terms = tuple(terms_of(" ".join(self._unused))[:6])
-            self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)
-            members |= {"find": "releases", "answer": "exists" if is_whether else "fields"}
-            members |= {"fields": ("notes",), "order": "title", "limit": None}
-            self._unused, self._recognition.unknown = [], ""
-
-    def _set_limit(self) -> None:
-        """Set the number of results if the question contains no number."""
-        members, order, is_of_releases = self._members, self._order_of, self._members["find"] == "releases"
-        if any((not order, "limit" in members)):
-            return
-        # Whether the newest release of each product is asked for.
-        has_all, are_versions = _ALL & self._all_words, self._is_plural(self._releases())
-        is_of_each = any((has_all, are_versions)) if is_of_releases else all((has_all, self._is_extreme_channel()))
-        if order in _COUNTS:
-            members["limit"] = 1
-        elif "answer" not in members and is_of_each:
-            members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
-        elif order != "title" and not self._products:
-            is_one = any((is_of_releases, {"was", "is", "one"} & self._all_words))
-            is_plural = self._is_plural([*self.of("kind"), *self.nouns])
-            members["limit"] = MAX_PLURAL if all((is_plural, not is_one)) else 1
-
-    def _is_plural(self, nouns: Iterable[Item]) -> bool:
-        return any(self.words[noun.end - 1].endswith("s") for noun in nouns if not noun.is_negated)
+def _first(*rows: tuple[object, T]) -> T:
+    """Return the value of the first row that applies."""
+    return next(value for applies, value in rows if applies)
 
 
 def _values(slot: str, items: Sequence[Item]) -> Values:

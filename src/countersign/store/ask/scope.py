@@ -83,8 +83,7 @@ class Scope:
 
     def _is_end(self, at: int) -> bool:
         is_mark = self._word(at) in SENTENCE_ENDS and at not in self._within
-        is_before_blank = at + 1 == self._end or self._tokens[at].end < self._tokens[at + 1].start
-        return is_mark and is_before_blank and self._word(at - 1) not in LISTS["short forms"]
+        return is_mark and self._word(at - 1) not in LISTS["short forms"]
 
     def _is_limit(self, start: int, end: int) -> bool:
         """Return whether a part restricts the results: "Only the free ones.", "Besides the ones on Windows,
@@ -110,8 +109,6 @@ class Scope:
         such as ", what …" that no condition precedes. It ends before a clause about the asker."""
         start, end = sentence.start, sentence.stop
         start = max(filter(self._is_pause, range(start, end - 3)), default=start - 1) + 1
-        if self._is_limit(start, end):  # "Besides the ones on Windows, which …"
-            return range(start, end)
         condition = min(self._starts(_CONDITIONS, range(start, end)), default=end)
         start = max(filter(self._opens_clause, range(start + 1, min(condition + 1, end))), default=start)
         stated = min(self._starts(_CONDITIONS | _REQUEST_SLOTS, range(start, end)), default=end)
@@ -131,9 +128,11 @@ class Scope:
         return at not in self._within and (word == ":" or (word == ";" and is_before_request))
 
     def _opens_clause(self, at: int) -> bool:
-        """Return whether a clause such as ", is it …" begins."""
+        """Return whether a clause such as ", is it …" begins. In "Which licence, precisely, is …", it does not."""
+        first = {self._word(self._whole.start), self._word(self._whole.start + 1)} - {"how"}
+        openings = _OPENS_REQUEST if first.isdisjoint(QUESTION_WORDS) else _OPENS_REQUEST - AUXILIARIES
         is_after_pause = self._word(at - 1) in (",", ";", "and", "so", "but")
-        return self._word(at) == "whether" or (is_after_pause and self._word(at) in _OPENS_REQUEST)
+        return self._word(at) == "whether" or (is_after_pause and self._word(at) in openings)
 
     def _is_aside(self, at: int, *, is_stated: bool) -> bool:
         """Return whether a clause about the asker begins: ", I have …", "because …", "or did I …", "to see who …", "so
@@ -143,8 +142,6 @@ class Scope:
         if word in (",", ";"):
             is_of_asker = following in _ASKERS and after not in LISTS["wishes"]
             return is_of_asker or (is_stated and following in LISTS["needs"])
-        if word in LISTS["before askers"]:
-            return is_stated and following in _ASKERS
         if word == "or":
             return following in LISTS["present tense"] | {"did", "have"}
         return word in LISTS["reasons"] or (word == "to" and after in QUESTION_WORDS)
@@ -165,6 +162,11 @@ class Scope:
         """Return the items that state what is asked."""
         return [item for item in self._items if item.start in self.question or self._counts(item)]
 
+    def beside(self) -> list[Item]:
+        """Return the items that state conditions beside the question, and do not count."""
+        counted = {item.start for item in self.items()}
+        return [item for item in self._items if all((item.slot in _CONDITIONS, item.start not in counted))]
+
     def _counts(self, item: Item) -> bool:
         """Return whether an item outside of the question counts."""
         if item.slot in self._asked | {"beyond", "all"}:
@@ -184,7 +186,7 @@ class Scope:
         return any((item.slot != "time", is_checked, self._context == self._preface))
 
     def _counts_in_aside(self, item: Item) -> bool:
-        if item.slot in self._slots_of(self._context) or (item.slot == "product" and "kind" in self._slots):
+        if item.slot == "product" and "kind" in self._slots:
             return False
         is_marked = self._word(self._whole.stop - 1) == "?"
         is_statement = item.end <= self.question.start or not (is_marked or item.start in self._whole)
