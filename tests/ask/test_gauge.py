@@ -24,6 +24,7 @@ FLOORS = {
     "eleventh.jsonl": (90, 90, 5),
     "fifteenth.jsonl": (88, 88, 6),
     "eighteenth.jsonl": (90, 90, 7),
+    "nineteenth.jsonl": (82, 85, 7),
     "seventeenth.jsonl": (87, 88, 8),
     "sixteenth.jsonl": (92, 93, 5),
     "fourteenth.jsonl": (83, 84, 9),
