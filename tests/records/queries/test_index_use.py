@@ -13,7 +13,7 @@ import pytest_asyncio
 from countersign.declare import Bool, Date, Grant, Model, Money, Move, Number, Ref, Select, Text, Workflow, where
 from countersign.kernel import ids
 from countersign.records.access.view import Caller
-from countersign.records.commands import list_search, select
+from countersign.records.commands import filters, list_search, select
 from countersign.records.commands.select import SelectStatement, insert_statement, insert_values
 from tests.records import inside
 from tests.records.inside import InProcessService
@@ -266,6 +266,34 @@ async def test_the_check_sees_a_sort_and_a_scan(things: InProcessService) -> Non
     assert faults(await statements.plan(statements.statement(order=[{"field": "plain"}], limit=50)), may_scan=True)
     unindexed = await statements.plan(statements.statement(**one_condition("plain", "eq", "y"), limit=50))
     assert faults(unindexed) or not FOUND.search(unindexed)
+
+
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+async def test_a_list_by_state_starts_at_the_first_visible_state(
+    database_url: str, tmp_path: Path, direction: str
+) -> None:
+    """Without the condition on the position of the state, PostgreSQL reads each row of a hidden state that comes
+    first."""
+    hidden_state = "a" if direction == "asc" else "b"
+    async with inside.open_service(database_url, tmp_path, Errand) as service:
+        root = service.administrator()
+        moved, _ = [(await service.value(root, "errand", "create", day="2026-01-01"))["id"] for _ in range(2)]
+        await service.value(root, "errand", "move", id=moved)
+        caller = await service.person(
+            Grant(model="errand", commands="*", clear="*", rows=(where("stage", ne=hidden_state),))
+        )
+        query = {"order": [{"field": "stage", "dir": direction}], "limit": 50}
+        statement = list_search.statement(service.run(caller), "errand", filters.read(query, "errand.list"))
+        async with service.service.records.database.transaction() as transaction:
+            if database_url.startswith("postgresql"):
+                await transaction.run("SET LOCAL enable_seqscan = off")
+            explain = "EXPLAIN" if database_url.startswith("postgresql") else "EXPLAIN QUERY PLAN"
+            rows = await transaction.fetch(f"{explain} {statement.text}", *statement.values)
+        plan = "\n".join(str(row[-1]) for row in rows)
+        records = await service.value(caller, "errand", "list", **query)
+
+    assert re.search(r"Index Cond: .*CASE|SEARCH t USING INDEX \S+ \(<expr>", plan), plan
+    assert [record["stage"] for record in records] == ["b" if hidden_state == "a" else "a"]
 
 
 @pytest.mark.parametrize("name", ["day", "stage"])

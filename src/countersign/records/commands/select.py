@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
 
-from countersign.declare import Declared, Field, Structure
+from countersign.declare import Declared, Field, Select, Structure
+from countersign.declare.condition import Where
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect, Row, Value
@@ -417,7 +418,50 @@ def where_clause(scope: filters.Scope, record_reader: RecordReader, rows: Rows, 
     clauses = filters.filter_clauses(scope, record_reader.view, query.filter)
     if rows is not None:
         clauses.append(filters.any_of(scope, record_reader.view.model, rows))
-    return all_of(clauses)
+    return all_of([*clauses, *_state_bounds(scope, record_reader.view.model, rows, query)])
+
+
+def _state_bounds(scope: filters.Scope, model: Declared, rows: Rows, query: Query) -> list[str]:
+    """Return conditions that exclude the first and last states of the order if the other conditions exclude them.
+
+    In the order of the state, an index then begins at the first visible record. Without them, PostgreSQL reads each
+    record of a hidden state from the table. A state is never NULL.
+    """
+    if not _is_by_state(model, query):
+        return []
+    field = cast(Select, model.fields[query.order[0].field])
+    ranks = _possible_ranks(field, rows, query) or [0, len(field.options) - 1]
+    expression = field.ordered(scope.value_of(field))
+    bounds: list[str] = []
+    if ranks[0] > 0:
+        bounds.append(f"{expression} >= {scope.parameters.put(ranks[0])}")
+    if ranks[-1] < len(field.options) - 1:
+        bounds.append(f"{expression} <= {scope.parameters.put(ranks[-1])}")
+    return bounds
+
+
+def _is_by_state(model: Declared, query: Query) -> bool:
+    """Return whether the first key of the order is the state of a model with a table of our own."""
+    if model.workflow is None or model.table is not None:
+        return False
+    return bool(query.order) and query.order[0].field == model.workflow.field
+
+
+def _possible_ranks(field: Select, rows: Rows, query: Query) -> list[int]:
+    """Return the positions of the states that a record of the query may have, in order."""
+    row_rules: Sequence[object] = rows[0] if rows is not None and len(rows) == 1 else ()
+    rules = [rule for rule in (*query.filter, *row_rules) if isinstance(rule, Where | Condition)]
+    own_rules = [rule for rule in rules if rule.field == field.name]
+    return [rank for rank, option in enumerate(field.options) if all(_may_be(rule, option) for rule in own_rules)]
+
+
+def _may_be(condition: Where | Condition, option: str) -> bool:
+    """Return whether a record that meets the condition on a state may have this state. Operators other than `eq`, `ne`
+    and `in` are ignored."""
+    value = condition.value
+    if condition.operator == "in" and isinstance(value, list | tuple):
+        return option in cast("Sequence[object]", value)
+    return option == value if condition.operator == "eq" else not (condition.operator == "ne" and option == value)
 
 
 def order_terms(scope: filters.Scope, record_reader: RecordReader, query: Query) -> list[Term]:
