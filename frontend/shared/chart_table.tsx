@@ -10,7 +10,7 @@ const t = translator("common");
 export function ChartTable({ title, days, series, format = number, dayLabel = shortDate }: ChartProps) {
   return (
     <Table
-      caption={title}
+      caption={`${title}: ${t("chart.table")}`}
       rows={days.map((day, index) => ({ day, place: index }))}
       keyOf={({ day }) => day}
       columns={[

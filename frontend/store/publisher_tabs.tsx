@@ -129,23 +129,25 @@ export function PublisherKeys({ publisher, products }: AboutProps) {
       </section>
       <section aria-labelledby="publisher-keys">
         <h2 id="publisher-keys">{t("publisher.signing")}</h2>
-        <p class="prose">{t("publisher.signing.text")}</p>
         <RequestResult request={keyRequest}>
           {(keys) =>
             keys.length ? (
-              <ul class="panel-box key-list">
-                {keys.map(([keyid, { titles, until }]) => (
-                  <li key={keyid}>
-                    <span class="row">
-                      <code class="hash" title={keyid}>
-                        {keyid}
-                      </code>
-                      <CopyButton text={keyid} name={t("signed.key")} />
-                    </span>
-                    <span class="quiet small">{t("publisher.signing.of", { titles: titles.join(", "), until: date(until) })}</span>
-                  </li>
-                ))}
-              </ul>
+              <>
+                <p class="prose">{t("publisher.signing.text")}</p>
+                <ul class="panel-box key-list">
+                  {keys.map(([keyid, { titles, until }]) => (
+                    <li key={keyid}>
+                      <span class="row">
+                        <code class="hash" title={keyid}>
+                          {keyid}
+                        </code>
+                        <CopyButton text={keyid} name={t("signed.key")} />
+                      </span>
+                      <span class="quiet small">{t("publisher.signing.of", { titles: titles.join(", "), until: date(until) })}</span>
+                    </li>
+                  ))}
+                </ul>
+              </>
             ) : (
               <p class="quiet">{t("publisher.signing.none")}</p>
             )

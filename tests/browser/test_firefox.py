@@ -42,7 +42,7 @@ async def a_record_is_made_by_keyboard(page: Page, desk: Desk) -> None:
     await page.press("Enter")
     await page.wait("document.querySelector('#cell-0-0 a')")
     await page.press("c")
-    await page.wait_text("h1", "New: Lead")
+    await page.wait_text("h1", "New lead")
     await page.wait_focus(".record form :is(input, select, textarea)")
     await page.evaluate("document.querySelector('#title').focus()")
     await page.type("Made in Firefox")

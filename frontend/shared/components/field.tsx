@@ -118,10 +118,12 @@ export function FormErrors({ problem: thrownProblem }: { problem: Problem | null
   if (problem === null) {
     return null;
   }
+  // The list below says the same as the message if there is a single error.
+  const isListed = problem.fieldErrors.length === 1 && problem.fieldErrors[0]?.detail === problem.message;
   return (
     <div class="summary" role="alert" tabIndex={-1} ref={box}>
       <h2>{problem.isCorrectable ? t("fault.title") : problem.title || t("failed")}</h2>
-      <p>{problem.isFromServer ? t("refused", { text: problem.message }) : problem.message}</p>
+      {!isListed && <p>{problem.isFromServer ? t("refused", { text: problem.message }) : problem.message}</p>}
       {problem.resolution && <p>{problem.resolution}</p>}
       <SignInAgain problem={problem} />
       {problem.retryAfterS !== null && <p>{t("wait", { seconds: problem.retryAfterS })}</p>}

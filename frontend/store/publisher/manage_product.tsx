@@ -22,10 +22,11 @@ export function ManageProduct({ slug }: { slug: string }) {
   if (request.state === "failed" && request.problem.status === 404) {
     return <NotFound />;
   }
+  const title = request.state === "loaded" ? request.value.product.title : slug;
   const page = (
     <>
-      <ProductPath />
-      <Heading title={request.state === "loaded" ? request.value.product.title : slug}>
+      <ProductPath current={title} />
+      <Heading title={title}>
         {request.state === "loaded" && (
           <span class="row">
             <Status status={request.value.product.status} />

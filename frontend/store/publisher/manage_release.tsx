@@ -26,7 +26,7 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
   const title = request.state === "loaded" ? request.value.product.title : slug;
   const page = (
     <>
-      <ProductPath slug={slug} title={title} />
+      <ProductPath product={{ slug, title }} current={version} />
       <Heading title={`${title} ${version}`}>
         {request.state === "loaded" && (
           <span class="row">

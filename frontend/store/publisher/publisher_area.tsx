@@ -84,18 +84,19 @@ export function PublisherArea({ org, current, isFixed = false, children }: Props
   );
 }
 
-/** The path above the heading: the products, and on a release's page the product. */
-export function ProductPath({ slug, title }: { slug?: string; title?: string }) {
+/** The path above the heading: the products, on a release's page the product, and the current page. */
+export function ProductPath({ product, current }: { product?: { slug: string; title: string }; current: string }) {
   return (
     <nav class="breadcrumb" aria-label={tStore("breadcrumb")}>
       <a href="/publisher">{tStore("products")}</a>
       <Icon name="chevron-right" size="s" />
-      {slug !== undefined && (
+      {product && (
         <>
-          <a href={`/publisher/products/${slug}`}>{title}</a>
+          <a href={`/publisher/products/${product.slug}`}>{product.title}</a>
           <Icon name="chevron-right" size="s" />
         </>
       )}
+      <span aria-current="page">{current}</span>
     </nav>
   );
 }

@@ -41,7 +41,7 @@ export function Team({ org }: { org: string }) {
               keyOf={(row) => row.email}
               columns={[
                 { name: "email", label: t("email"), cell: (row) => row.email },
-                { name: "role", label: t("role"), cell: (row) => t(`role.${row.role as Role}`) },
+                { name: "role", label: t("role"), cell: (row) => t(`role.name.${row.role as Role}`) },
                 { name: "since", label: t("since"), cell: (row) => date(row.since) },
                 {
                   name: "remove",

@@ -24,7 +24,7 @@ function LoadedEntry({ meta, id }: { meta: Meta; id: string }) {
   return (
     <div class="stack record">
       <nav>
-        <a href="/audit">← {t("all")}</a>
+        <a class="all-entries" href="/audit">← {t("all")}</a>
       </nav>
       {entryRequest.state === "failed" && <Heading title={t("entry")} />}
       <RequestResult request={entryRequest}>{(entry) => <EntryDetails meta={meta} entry={entry} />}</RequestResult>

@@ -4,7 +4,7 @@ import { NotFound } from "../../shared/components/shell";
 import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import type { Meta } from "../api";
-import { addressOf, mayRun, modelOf } from "../models";
+import { addressOf, mayRun, modelOf, nounOf } from "../models";
 import { EditForm } from "../record/edit_form";
 import { CrumbHeading } from "../shell/crumb_heading";
 import { ProposedNotice } from "../record/proposed_notice";
@@ -24,7 +24,7 @@ export function NewRecord({ meta, name }: { meta: Meta; name: string }) {
   }
   return (
     <div class="stack record">
-      <CrumbHeading href={`/models/${name}`} label={t("back", { model: model.plural })} title={t("new", { model: model.label })} />
+      <CrumbHeading href={`/models/${name}`} label={t("back", { model: model.plural })} title={t("new", { model: nounOf(model.label) })} />
       {planId && <ProposedNotice planId={planId} />}
       <EditForm
         {...{ meta, model, base: null }}

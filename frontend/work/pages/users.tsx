@@ -70,7 +70,7 @@ function UsersContent({ meta }: { meta: Meta }) {
         )}
       </Heading>
       <div class="people-page">
-      <p class="quiet">{t("lead")}</p>
+      <p class="quiet">{t(isRoles ? "roles.lead" : "lead")}</p>
       {createdUser && <InviteLink {...createdUser} onDone={() => setCreatedUser(null)} />}
       <RequestResult request={peopleRequest}>
         {(people) => isRoles ? <Roles {...{ meta, people: people }} /> : <List {...{ people: people }} onAsk={setQuestion} onEnable={(person) => void enable(person)} />}

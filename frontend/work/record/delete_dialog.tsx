@@ -6,6 +6,7 @@ import { Dialog } from "../../shared/components/dialog";
 import { RequestResult } from "../../shared/components/states";
 import { number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
+import { nounOf, titleOf } from "../models";
 import { type Dependent, dependentsOf } from "./dependents";
 
 const t = translator("record");
@@ -25,16 +26,18 @@ export function DeleteDialog({ meta, model, record, isRefused, onDelete, onClose
   const dependentsRequest = useRequest((signal) => dependentsOf(meta, model, record.id, signal), [record.id]);
   const dependents = dependentsRequest.state === "loaded" ? dependentsRequest.value : [];
   const isBlocked = dependents.some((dependent) => dependent.effect === "refuse");
+  const effects = new Set(dependents.map((dependent) => dependent.effect));
+  const alongWith = isRefused || effects.size !== 1 ? "" : effects.has("clear") ? ".clear" : ".cascade";
   const needsCascade = !isBlocked && (dependents.length > 0 || isRefused);
   return (
     <Dialog
-      title={t("delete.title")}
+      title={t("delete.title", { name: titleOf(model, record) })}
       isOpen
       onClose={onClose}
       actions={
         !isBlocked && (
           <Button variant="risky" busy={dependentsRequest.state === "loading" || (needsCascade && !cascade)} onClick={() => onDelete(cascade)}>
-            {t("delete")}
+            {t("delete.do", { model: nounOf(model.label) })}
           </Button>
         )
       }
@@ -46,7 +49,7 @@ export function DeleteDialog({ meta, model, record, isRefused, onDelete, onClose
       {needsCascade && (
         <label class="row">
           <input type="checkbox" checked={cascade} onChange={(event) => setCascade(event.currentTarget.checked)} />
-          {t("delete.along")}
+          {t(`delete.along${alongWith}` as "delete.along")}
         </label>
       )}
     </Dialog>
@@ -58,7 +61,7 @@ function DependentList({ dependents }: { dependents: readonly Dependent[] }) {
     <ul class="dependents">
       {dependents.map(({ model, field, effect, count }) => (
         <li key={`${model.name}.${field.name}`}>
-          {t(`delete.${effect}`, { n: number(count), model: count === 1 ? model.label : model.plural, field: field.label })}
+          {t(`delete.${effect}`, { n: number(count), model: nounOf(count === 1 ? model.label : model.plural), field: field.label })}
         </li>
       ))}
     </ul>

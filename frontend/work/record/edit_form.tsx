@@ -5,7 +5,7 @@ import { FormErrors } from "../../shared/components/field";
 import { registerShortcut } from "../../shared/shortcuts";
 import { Problem } from "../../shared/problem";
 import { runOrPropose, type Field, type Meta, type Model, type Row } from "../api";
-import { fieldOf, workflowField, mayRun } from "../models";
+import { fieldOf, workflowField, mayRun, nounOf } from "../models";
 import { parseText, valueToText } from "../values/field_text";
 import type { EditConflict } from "./conflict";
 import { type Texts, useDraft } from "./draft";
@@ -98,7 +98,7 @@ export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, has
     }
   };
   return (
-    <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={base ? model.label : t("new", { model: model.label })} noValidate>
+    <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={base ? model.label : t("new", { model: nounOf(model.label) })} noValidate>
       <FormErrors problem={problem} />
       {draft.isRestored && isChanged && <p class="notice">{t("draft")}</p>}
       {base && denied ? (

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../../shared/components/dialog";
 import type { Meta } from "../api";
+import { nounOf } from "../models";
 import { cacheRecords } from "../referenced_records";
 import { newRecordRequest } from "../values/new_record_request";
 import { EditForm } from "./edit_form";
@@ -22,7 +23,7 @@ export function NewRecordDialog({ meta }: { meta: Meta }) {
   }
   const { model, name, onMade } = request;
   return (
-    <Dialog title={t("new", { model: model.label })} variant="wide" isOpen onClose={close}>
+    <Dialog title={t("new", { model: nounOf(model.label) })} variant="wide" isOpen onClose={close}>
       {planId ? (
         <ProposedNotice planId={planId} />
       ) : (

@@ -54,6 +54,7 @@ function Matrix({ meta, role }: { meta: Meta; role: Row }) {
   const filter = [{ field: "role", op: "eq", value: role.id }];
   const grantRequest = useRequest(async (signal) => (await run<Grant[]>("grant", "list", { filter, limit: MAX_GRANTS }, signal)).value, [role.id]);
   const title = roleName(role);
+  const labelOf = (grant: Grant) => modelOf(meta, grant.model)?.plural ?? grant.model;
   return (
     <Widget title={title} link={{ href: `/models/grant?filter=${encodeURIComponent(JSON.stringify(filter))}`, label: t("grants") }}>
       <RequestResult request={grantRequest}>
@@ -74,14 +75,14 @@ function Matrix({ meta, role }: { meta: Meta; role: Row }) {
                 </tr>
               </thead>
               <tbody>
-                {grants.map((grant) => {
+                {grants.toSorted((a, b) => labelOf(a).localeCompare(labelOf(b))).map((grant) => {
                   const commands = listOf(grant.commands);
                   const actions = commands.filter((command) => command !== "*" && !READS.includes(command) && !(COLUMNS as readonly string[]).includes(command));
                   const maskedFields = listOf(grant.masked);
                   return (
                     <tr key={grant.id}>
                       <th scope="row">
-                        <a href={addressOf("grant", grant.id)}>{modelOf(meta, grant.model)?.plural ?? grant.model}</a>
+                        <a href={addressOf("grant", grant.id)}>{labelOf(grant)}</a>
                       </th>
                       {COLUMNS.map((column) => (
                         <td key={column}>{commands.includes("*") || commands.includes(column) || (column === "get" && commands.some((name) => READS.includes(name))) ? <YesMark /> : <span class="quiet">–</span>}</td>

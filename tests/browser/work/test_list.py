@@ -634,4 +634,4 @@ async def test_on_a_phone_a_new_record_is_below_the_list_and_the_filters_of_a_vi
         await expect(page.locator(".filter-token")).to_have_count(2)
         await assert_accessible(page, axe)
         await new.click()
-        await page.wait_for_selector("h1:text-is('New: Lead')")
+        await page.wait_for_selector("h1:text-is('New lead')")
