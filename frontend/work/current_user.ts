@@ -7,6 +7,10 @@ import { isSignedIn, loadSession } from "../shared/session";
 import { type Meta, meta } from "./api";
 
 const PERSON = "person";
+const WAS_SIGNED_IN = "countersign-was-signed-in";
+
+/** Whether somebody was signed in in this browser when a page was last loaded. */
+export const wasSignedIn = localStorage.getItem(WAS_SIGNED_IN) !== null;
 
 /** null while it is loading; "anonymous" if sign-in is needed. */
 export const currentUser = signal<Meta | "anonymous" | Problem | null>(null);
@@ -17,6 +21,9 @@ export async function loadCurrentUser(): Promise<void> {
     const user = isSignedIn.peek() ? await meta() : "anonymous";
     if (user !== "anonymous") {
       keepFor(user.caller.name);
+      localStorage.setItem(WAS_SIGNED_IN, "1");
+    } else {
+      localStorage.removeItem(WAS_SIGNED_IN);
     }
     currentUser.value = user;
   } catch (error) {

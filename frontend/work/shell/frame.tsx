@@ -8,7 +8,7 @@ import { currentRoute, go, path } from "../../shared/router";
 import { isSheetOpen, registerShortcut } from "../../shared/shortcuts";
 import { translator } from "../../shared/i18n";
 import type { Meta } from "../api";
-import { currentUser } from "../current_user";
+import { currentUser, wasSignedIn } from "../current_user";
 import { isOpen } from "../palette/entries";
 import { BottomBar } from "./bottom_bar";
 import { Sidebar } from "./sidebar";
@@ -26,6 +26,8 @@ function signedIn(): Meta | null {
 export function Frame() {
   const meta = signedIn();
   const route = currentRoute.value;
+  // The place of the sidebar stays free while the person is loaded, so that the page does not shift.
+  const isWaiting = currentUser.value === null && wasSignedIn;
   useLayoutEffect(() => {
     const unregister = [
       registerShortcut({ key: "?", does: tCommon("keyboard.sheet"), run: () => (isSheetOpen.value = true) }),
@@ -49,13 +51,14 @@ export function Frame() {
     document.addEventListener("keydown", leave);
     return () => document.removeEventListener("keydown", leave);
   }, [isSheet.value]);
-  const classes = ["frame", !meta && "bare", isRail.value && "rail", isSheet.value && "sheet"].filter(Boolean).join(" ");
+  const classes = ["frame", !meta && !isWaiting && "bare", isRail.value && "rail", isSheet.value && "sheet"].filter(Boolean).join(" ");
   return (
     <div class={classes}>
       <a class="skip" href="#main">
         {tCommon("skip")}
       </a>
       {meta && <Sidebar meta={meta} />}
+      {isWaiting && <div class="side" aria-hidden="true" />}
       {meta && <div class="sheet-ground" onClick={() => (isSheet.value = false)} />}
       {meta && (
         <button type="button" class="button plain square sheet-button" aria-label={t("menu")} aria-expanded={isSheet.value} aria-controls="side" onClick={() => (isSheet.value = true)}>

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.rules import settle
+from tests.browser.rules import evaluate, settle
 from tests.browser.waiting import box, eventually, press, until_equal
 from tests.browser.work.conftest import ApiCaller, Desk
 
@@ -21,6 +21,27 @@ async def test_the_palette_goes_to_a_record_by_keyboard(browser: Browser, desk: 
         await page.keyboard.press("Enter")
 
         await page.wait_for_selector("h1:text-is('Needle in the hay')")
+
+
+SHIFTS = """new Promise(done => {
+  let sum = 0;
+  new PerformanceObserver(list => list.getEntries().forEach(each => { sum += each.hadRecentInput ? 0 : each.value }))
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(sum), 300);
+})"""
+"""The cumulative layout shift of the page."""
+
+
+@pytest.mark.parametrize("path", ["/", "/models/lead"])
+async def test_the_page_does_not_shift_while_the_person_is_loaded(browser: Browser, desk: Desk, path: str) -> None:
+    async with desk.page(browser) as page:
+        await page.set_viewport_size({"width": 1440, "height": 900})
+        await desk.sign_in(page, "alice")
+        await page.goto(path)
+        await page.wait_for_selector(".side-link")
+        await page.wait_for_load_state("networkidle")
+
+        assert await evaluate(page, SHIFTS) < 0.02
 
 
 async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, alice: ApiCaller) -> None:
