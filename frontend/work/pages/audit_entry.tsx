@@ -11,6 +11,7 @@ import { Actor } from "../audit/actor";
 import { type Meta, run } from "../api";
 import { addressOf, fieldOf, mayRun, modelOf } from "../models";
 import { Changes } from "../record/changes";
+import "../audit/audit.css";
 
 const t = translator("audit");
 
