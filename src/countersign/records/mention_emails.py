@@ -2,7 +2,7 @@
 first of them.
 
 The content is computed when the message is sent, from the mentions that the recipient has not looked at. It contains a
-number and a link, but no text, name or record.
+number and a link, but no text and no name.
 """
 
 from typing import NamedTuple

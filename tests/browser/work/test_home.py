@@ -68,6 +68,26 @@ async def test_overdue_records_are_first_with_their_days_and_actions_name_the_ne
         await expect(move_line.locator(".chip")).to_have_text("Qualified")
 
 
+async def test_a_mention_is_listed_until_the_record_is_opened(
+    browser: Browser, desk: Desk, alice: ApiCaller, axe: str
+) -> None:
+    lead = str(alice.run("lead.create", title="Talked about")["id"])
+    alice.run("comment.create", model="lead", record=lead, text="@bob please call them")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob", "/")
+        mention = page.locator(f".widget-row a[href='/models/lead/records/{lead}']", has_text="alice mentioned you")
+        await expect(mention).to_contain_text("Talked about")
+        await assert_accessible(page, axe)
+        await mention.click()
+        await expect(page.locator(".comment-text b")).to_have_text("@bob")
+
+        async def is_seen() -> None:
+            mentions = desk.caller("bob").run("user.home")["mentions"]
+            assert lead not in [each["record"]["id"] for each in mentions]
+
+        await eventually(is_seen)
+
+
 async def test_a_person_without_work_is_shown_how_to_begin(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         empty_result = {"denied": [], "value": {"rows": [], "total": 0}}
@@ -78,6 +98,7 @@ async def test_a_person_without_work_is_shown_how_to_begin(browser: Browser, des
             "tickets": [],
             "recent": [],
             "feed": [],
+            "mentions": [],
         }
         await page.route("**/api/user/home", lambda route: route.fulfill(json={"denied": [], "value": empty_home}))
         await desk.sign_in(page, "bob", "/")

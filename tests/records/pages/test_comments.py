@@ -330,3 +330,18 @@ async def test_concurrent_comments_are_all_there(office: Office) -> None:
 
     assert await notices(office, "root") == [record_id] * 6
     assert len([each for each in await office.all("comment", "bob") if each["record"] == record_id]) == 10
+
+
+async def test_a_person_who_is_deleted_leaves_comments_without_author_and_no_mentions(office: Office) -> None:
+    zoe = await office.person("zoe", {"model": "lead", "commands": "get,list,search", "clear": "title"})
+    record_id = await lead(office)
+    written = await comment(office, "zoe", record_id, "I call them")
+    await comment(office, "alice", record_id, "@zoe thanks")
+    assert await notices(office, "zoe") == [record_id]
+
+    await office.value("root", "user.delete", id=zoe, cascade=True)
+
+    left = await office.first_record("comment", id=written)
+    assert (left["author"], left["text"]) == (None, "I call them")
+    statement = "SELECT comment_id FROM comment_mention WHERE user_id = $1"
+    assert await office.service.records.database.fetch(statement, zoe) == []
