@@ -375,7 +375,7 @@ def _require_equal(places: InstallationPlaces, installation_state: InstallationS
 
 
 async def _require_fit(places: InstallationPlaces, installation_state: InstallationState) -> None:
-    """Check that a database without an id may get the id of the other locations, or a new id."""
+    """Check that a database without an id may be given the id of the other locations, or a new id."""
     if installation_state.blobs is not None:
         raise _mismatch(places.database_name, None, places.blobs_name, installation_state.blobs)
     has_sibling = installation_state.sibling is not None or await asyncio.to_thread(_has_sibling_file, places)

@@ -102,8 +102,8 @@ def _used_bytes(folder: Path) -> int:
 
 
 def _scan(folder: str) -> tuple[int, list[str]]:
-    """Return the size of the files directly in the folder, and the subfolders; 0 and no subfolders if it was
-    removed."""
+    """Return the total size of the files directly in the folder, and the paths of its subfolders. If the folder was
+    removed, return 0 and an empty list."""
     for _ in range(_TRIES):
         try:
             with os.scandir(folder) as directory:

@@ -234,7 +234,7 @@ def _link_part(folder: Path, part: Part, whole_path: Path) -> str:
 
 
 def _assemble(folder: Path, ranges: Sequence[PartRange], whole_path: Path) -> str:
-    """Write the spans to the file; returns the SHA-256."""
+    """Write the ranges to the file; returns the SHA-256."""
     digest = hashlib.sha256()
     file = disk.Descriptor(whole_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     for span in ranges:

@@ -237,7 +237,7 @@ class S3Blobs:
         return digest.hexdigest()
 
     async def _assemble(self, folder: str, ranges: Sequence[PartRange], size: int, expected_sha256: str) -> None:
-        """Write the spans; the blob appears only if their digest is the expected one."""
+        """Write the ranges; the blob is created only if their digest is the expected one."""
         digest = hashlib.sha256()
         multipart_bytes = max(_MIN_MULTIPART_BYTES, size // _MAX_MULTIPARTS + 1)
         multipart_upload = MultipartUpload(self._store, layout.sealed_name(expected_sha256), multipart_bytes)

@@ -161,7 +161,8 @@ class _Abandoned(Exception):
 
 @contextmanager
 def refusals(missing_refusal: Callable[[], Refused] | None = None) -> Generator[None, None, None]:
-    """Convert the client's errors to StorageFull and Unavailable, and a missing object to the result of `missing`."""
+    """Convert the client's errors to StorageFull and Unavailable, and a missing object to the result of
+    `missing_refusal`."""
     try:
         yield
     except FileNotFoundError as error:

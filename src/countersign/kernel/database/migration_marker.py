@@ -59,7 +59,7 @@ def require_not_moved(folder: Path) -> None:
     Raises:
         DatabaseMoved: the databases were moved to PostgreSQL.
     """
-    # Every write transaction asks this, and os.path takes a quarter of pathlib's time.
+    # Every write transaction calls this function, and os.path takes a quarter of pathlib's time.
     if not os.path.exists(os.path.join(folder, FILE_NAME)):
         return
     mark = read_marker(folder)

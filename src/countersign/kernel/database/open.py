@@ -42,7 +42,7 @@ async def open_database(
     connections. A SQLite file belongs to one service, so that it needs no schema; `reserve_bytes` is the free space
     that writes leave on the volume of the file, and `max_bytes` is the maximum size of the file (0: unlimited). `name`
     is the label of the database in metrics (default: the schema). Transactions of a SQLite file can also change the
-    tables of the `connected` file of others.
+    tables of `connected`, the SQLite file of another application.
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.
@@ -84,7 +84,7 @@ async def open_existing(
 
     `search_path` are the schemas in which its views and functions find their names. `functions` are additional
     functions of statements on SQLite, which take a text. `new_cipher` returns a cipher for the rows of a stream. With
-    `recovers`, a SQLite file is also opened for rolling back the transaction that a crash has left in it.
+    `recovers`, a transaction that a crash has left in a SQLite file is rolled back first.
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.

@@ -10,7 +10,8 @@ Value: TypeAlias = None | int | float | str | bytes
 """A parameter. Pass points in time as `Instant` (microseconds), and lists and objects as JSON text."""
 
 Row: TypeAlias = tuple[Any, ...]
-"""A result row, in the order of the selected columns; the function of the query converts it to a type."""
+"""A result row, in the order of the selected columns. The function that runs the query converts the row to a typed
+value."""
 
 Dialect: TypeAlias = Literal["sqlite", "postgres"]
 
@@ -30,8 +31,8 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConnectedSession:
-    """How PostgreSQL runs a statement on tables of others. Triggers and functions of the tables find their names in the
-    schemas of `search_path`, and row-level security policies read `settings`."""
+    """How PostgreSQL runs a statement on tables of other applications. Triggers and functions of the tables find their
+    names in the schemas of `search_path`, and row-level security policies read `settings`."""
 
     search_path: Sequence[str] = ()
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -59,18 +60,19 @@ class Transaction(Reader, Protocol):
         ...
 
     async def fetch_connected(self, session: ConnectedSession, statement: str, *values: Value) -> list[Row]:
-        """Run one statement on tables of others in the same database, and return its rows.
+        """Run one statement on tables of other applications in the same database, and return its rows.
 
         Raises:
-            LookupError: the engine has no tables of others.
+            LookupError: the engine has no tables of other applications.
             ConnectedRefusal: the database refused the statement with these values.
             Unavailable: the database cannot answer now, or a table has changed.
         """
         ...
 
     async def check_connected(self) -> None:
-        """Check the deferred constraints of tables of others that the transaction has written. Call it after the last
-        of these statements: afterwards, constraints are not deferred. Otherwise the end of the transaction does it.
+        """Check the deferred constraints of the tables of other applications that the transaction has written. Call
+        this after the last statement on these tables, because constraints are no longer deferred afterwards. Without
+        this call, the constraints are checked at the end of the transaction.
 
         Raises:
             ConnectedRefusal: a constraint is violated.
@@ -99,7 +101,8 @@ class Database(Reader, Protocol):
         ...
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """Return all rows of a read that no index bounds. It runs off the event loop, and has the read deadline.
+        """Return all rows of a statement whose cost is not bounded by an index. The statement runs off the event loop,
+        and ends at the read deadline.
 
         Raises:
             Unavailable: the deadline passed.
@@ -154,7 +157,7 @@ def length(row: Row) -> int:
 
 
 def first(rows: Iterator[Row]) -> list[Row]:
-    """Return the next batch, which is empty at the end."""
+    """Return the next batch of rows, which is empty when no rows are left."""
     batch: list[Row] = []
     size = 0
     for row in rows:

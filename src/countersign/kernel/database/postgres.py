@@ -138,7 +138,7 @@ class PostgresTransaction:
         self.actions.append(action)
 
     async def fetch_connected(self, session: ConnectedSession, statement: str, *values: Value) -> list[Row]:
-        """Run one statement on tables of others (see `postgres_outside_tables.fetch`)."""
+        """Run one statement on tables of other applications (see `postgres_outside_tables.fetch`)."""
         self.uses_connected_tables = True
         rows = await postgres_outside_tables.fetch(self._connection, session, statement, values)
         if postgres_outside_tables.is_writing(statement):
@@ -146,14 +146,16 @@ class PostgresTransaction:
         return rows
 
     async def check_connected(self) -> None:
-        """Check the deferred constraints of tables of others (see `postgres_outside_tables.check_constraints`)."""
+        """Check the deferred constraints of tables of other applications (see
+        `postgres_outside_tables.check_constraints`)."""
         if self._unchecked is not None:
             session, self._unchecked = self._unchecked, None
             await postgres_outside_tables.check_constraints(self._connection, session)
 
     def _refuse(self, error: BaseException) -> NoReturn:
         if self.uses_connected_tables and isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-            # A trigger of these tables has made the transaction read-only, which cannot be undone.
+            # A trigger of these tables has made the transaction read-only, and a transaction cannot be made writable
+            # again.
             raise InvalidRequest(read_only.REFUSED) from None
         refuse(error)
 
@@ -324,7 +326,8 @@ async def open_postgres(
     """
     settings = {
         "application_name": APPLICATION,
-        # Otherwise a temporary table, which a trigger of others may create, would be found in place of ours.
+        # pg_temp is last: otherwise a temporary table, which a trigger of another application may create, would hide a
+        # table of this schema.
         "search_path": '"' + schema.replace('"', '""') + '", pg_temp',
         "default_transaction_read_only": "on",
         "lock_timeout": str(LOCK_WAIT_MS),
@@ -332,7 +335,7 @@ async def open_postgres(
         # Statements are short, so parallel workers and compilation would cost more than they save.
         "jit": "off",
         "max_parallel_workers_per_gather": "0",
-        # The default of 4 assumes rotating disks, and reads whole tables where an index alone has the columns.
+        # The default of 4 is for rotating disks: PostgreSQL would scan whole tables where an index-only scan is faster.
         "random_page_cost": "1.1",
     }
     options = {
@@ -379,7 +382,8 @@ async def _return_lease(lease: PooledConnection) -> None:
 
 
 async def _check_connected(transaction: PostgresTransaction) -> None:
-    """Check what no command has checked, before the COMMIT, which would check it under our search path."""
+    """Check the deferred constraints that no command has checked yet. COMMIT would check them under our own search
+    path."""
     try:
         await transaction.check_connected()
     except read_only.ConnectedRefusal:

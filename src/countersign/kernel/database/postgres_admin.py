@@ -22,10 +22,10 @@ _CONNECTION_ERRORS = (
     *(asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError),
     *(asyncpg.CannotConnectNowError, asyncpg.DatabaseDroppedError, asyncpg.IdleSessionTimeoutError),
 )
-"""The errors after which the connection is of no use."""
+"""The errors after which the connection cannot be used any more."""
 FIXED_SEARCH_PATH = "SET LOCAL search_path = pg_catalog, pg_temp"
-"""Otherwise anyone who may create functions in a database could replace one that a statement calls, and run it with the
-rights of the caller."""
+"""Prevents a function that someone has created in another schema from replacing a function that a statement calls,
+since it would run with the rights of the caller."""
 _SET_TIMEOUT = "SELECT pg_catalog.set_config('statement_timeout', $1, true)"
 _SET_LOCK_TIMEOUT = "SELECT pg_catalog.set_config('lock_timeout', $1, true)"
 
@@ -150,8 +150,8 @@ async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
 
 @asynccontextmanager
 async def skip_locked(connection: AdminConnection, *, timeout_ms: int) -> AsyncGenerator[None]:
-    """Run the block, inside a transaction of the isolation `repeatable_read`, in a savepoint. If one of its statements
-    waits longer for a lock, the rest of the block is left out."""
+    """Run the block in a savepoint of a `repeatable_read` transaction. If one of its statements waits longer than the
+    timeout for a lock, skip the rest of the block."""
     with suppress(asyncpg.LockNotAvailableError):
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             await connection.fetch(_SET_LOCK_TIMEOUT, str(timeout_ms))
@@ -166,9 +166,9 @@ async def fetch_within(
     timeout_ms: int,
     has_fixed_path: bool = False,
 ) -> list[Row] | None:
-    """Return all rows of a query, which runs in a transaction that only reads. Return None if the query takes longer
-    than the timeout, if the role may not run it, or if a view or function of the database fails. With
-    `has_fixed_path` the query calls no functions of the database by names without a schema."""
+    """Return all rows of a query, which runs in a read-only transaction. Return None if the query takes longer than the
+    timeout, if the role may not run it, or if a view or function of the database fails. With `has_fixed_path`, the
+    query runs under FIXED_SEARCH_PATH."""
     rows = await fetch_or_code(connection, query, values, timeout_ms=timeout_ms, has_fixed_path=has_fixed_path)
     return None if isinstance(rows, str) else rows
 
@@ -181,7 +181,7 @@ async def fetch_or_code(
     timeout_ms: int,
     has_fixed_path: bool = False,
 ) -> list[Row] | str:
-    """Return all rows of a query, which runs in a transaction that only reads, or the SQLSTATE if the query fails."""
+    """Return all rows of a query, which runs in a read-only transaction, or the SQLSTATE if the query fails."""
     try:
         async with connection.transaction(isolation="read_committed", readonly=True):
             await connection.fetch(_SET_TIMEOUT, str(timeout_ms))
@@ -200,7 +200,8 @@ def row_count(tag: str) -> int:
 
 
 async def try_lock(connection: AdminConnection, lock: str) -> bool:
-    """Run a LOCK statement. If the lock is not free in time, return False; the transaction has then ended."""
+    """Run a LOCK statement and return whether it got the lock before the lock timeout. If it did not, the transaction
+    is aborted."""
     try:
         await connection.execute(lock)
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):

@@ -1,8 +1,9 @@
 """Writes the limit of a page into the statement, so that PostgreSQL plans the statement once.
 
-For `LIMIT $n`, PostgreSQL's plan for all values assumes a tenth of the rows. Plans for single values look cheaper, so
-PostgreSQL plans the statement again at each execution, which takes as long as reading the page. With a number in the
-text, both plans cost the same, and PostgreSQL keeps the plan after five executions (documentation of PREPARE, "Notes").
+For `LIMIT $n`, the generic plan of PostgreSQL assumes that a tenth of the rows is returned. Custom plans look cheaper,
+so PostgreSQL plans the statement again at each execution, which takes as long as reading the page. With a number in the
+text, both kinds of plan cost the same, and PostgreSQL uses the generic plan after five executions (documentation of
+PREPARE, "Notes").
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Statements on tables of others, inside of a transaction of our own.
+"""Statements on tables of other applications, inside our own transactions.
 
 An error of these tables may quote their rows. Its text therefore reaches neither a caller nor the log.
 """
@@ -22,8 +22,8 @@ _ABOUT_ROWS = frozenset({"42501", "0A000", "25006"})
 _LOCKS = (read_only.LOCK, read_only.DELETE_LOCK)
 _NAMES = ("schema", "table", "constraint", "column")
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
-# A trigger may have changed settings of the session, so all are as they were when the connection was opened.
-# The locks of the transaction block other applications, so it ends if this process stops.
+# A trigger may have changed settings of the session, so reset all of them. The locks of the transaction block other
+# applications, so the idle timeout ends the transaction if this process hangs.
 _END = "; ".join(("RESET ROLE", "RESET ALL", f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}"))
 
 
@@ -53,7 +53,7 @@ def is_writing(statement: str) -> bool:
 
 async def check_constraints(connection: Connection, session: ConnectedSession) -> None:
     """Check the deferred constraints, and run the deferred triggers, under the search path and the settings of the
-    session. Constraints are not deferred afterwards, so this follows the last statement of the transaction.
+    session. Constraints are not deferred afterwards, so call this after the last statement on these tables.
 
     Raises:
         ConnectedRefusal: a constraint is violated.

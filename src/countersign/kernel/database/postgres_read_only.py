@@ -79,7 +79,7 @@ class ExistingPostgres:
         """Return all rows."""
         read_only.require_few_values(len(values))
         try:
-            # The server ends a slow statement. The additional time is for a server that does not answer at all.
+            # The server cancels a slow statement. The additional time covers a server that does not answer at all.
             async with (
                 self._slots.one(), asyncio.timeout(2 * self._read_deadline_s), self._reading(settings) as connection
             ):

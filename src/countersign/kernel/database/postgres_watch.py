@@ -1,9 +1,10 @@
-"""The triggers with which a PostgreSQL database records what other applications change: the source of their functions,
-and whether they are there.
+"""The triggers with which a PostgreSQL database records the changes of other applications: the source code of the
+trigger functions, and the check that the triggers are installed.
 
 A trigger runs once for each statement, in the transaction of the other application. It writes the key of each row and
-the names of the changed columns, and no value. The schema belongs to the role that creates it and not to ours: a
-function that runs with the rights of that role must not use a table that another role could give triggers.
+the names of the changed columns, and no value. The schema is owned by the role that creates it, and not by the role of
+this service. The functions run with the rights of the owner, so no other role may be able to add triggers to the tables
+that they use.
 """
 
 import hashlib
@@ -16,11 +17,12 @@ from countersign.kernel.database.port import Row
 
 SCHEMA: Final = "countersign_watch"
 MAX_ROWS = 1_000
-"""The number of rows of one statement that are recorded one by one. A larger statement has one record."""
+"""The maximum number of rows of one statement that get a record each. A statement that changes more rows gets one
+record."""
 MAX_BACKLOG = 100_000
-"""The number of records that may wait. Further changes are not recorded until they have been read."""
+"""The maximum number of unread records. Further changes are not recorded until records have been read."""
 EVENTS: Final = ("INSERT", "DELETE", "UPDATE", "TRUNCATE")
-"""The events. In this order, 4, 8, 16 and 32 are `pg_trigger.tgtype` of a trigger that runs after the statement."""
+"""The events, in the order of their bits in `pg_trigger.tgtype`: 4, 8, 16 and 32."""
 
 _NAME_DIGITS = 16
 # A transaction that began long ago sees an early position, and records nothing although the records have been read. No
@@ -119,19 +121,19 @@ class WatchedTable:
 
     @property
     def relation(self) -> str:
-        """Return the name of the table in records."""
+        """Return the quoted name of the table, which identifies the table in records."""
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
     @property
     def function(self) -> str:
-        """Return the name of the function of the triggers of the table."""
+        """Return the name of the trigger function of the table."""
         return f"changes_{hashlib.sha256(self.relation.encode()).hexdigest()[:_NAME_DIGITS]}"
 
     def source(self, role: str) -> str:
-        """Return the source of the function. It records nothing that sessions of the role change."""
+        """Return the source code of the trigger function. Changes by sessions of `role` are not recorded."""
         columns = sorted(set(self.columns) - set(self.key))
         numbered = [(f"c{number}", column) for number, column in enumerate(columns)]
-        # These operands are compared byte by byte, which calls no function of a type.
+        # `*<>` compares records byte by byte, so that no function of a column's type is called.
         changed = [
             f"CASE WHEN ROW(o.{c})::record *<> ROW(n.{c})::record THEN {literal(name)} END" for c, name in numbered
         ]
@@ -140,7 +142,8 @@ class WatchedTable:
             relation=literal(self.relation),
             max_rows=MAX_ROWS,
             max_backlog=MAX_BACKLOG,
-            # Statements with a column that was dropped or renamed would fail, and so would the other application.
+            # If a column was dropped or renamed, a statement that names it would fail, and with it the statement of the
+            # other application. The function therefore checks first that all columns exist.
             names=", ".join(map(literal, [*self.key, *columns])),
             name_count=len(self.key) + len(columns),
             key=", ".join(f't.{identifier(column)}::text COLLATE "C"' for column in self.key),
@@ -163,7 +166,7 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return the text as a literal of printable characters, which means the same with any setting of the session."""
+    """Return the text as a literal of printable characters that does not depend on settings of the session."""
     doubled = text.replace("'", "''")
     if text.isprintable() and "\\" not in text:
         return f"'{doubled}'"
@@ -172,7 +175,7 @@ def literal(text: str) -> str:
 
 
 def merged(tables: Iterable[WatchedTable]) -> list[WatchedTable]:
-    """Return each table once, with the columns of all its models, in the order of their names."""
+    """Return each table once, sorted by name, with the columns of all its models."""
     found: dict[str, WatchedTable] = {}
     for table in tables:
         known = found.get(table.relation, table)
@@ -182,8 +185,8 @@ def merged(tables: Iterable[WatchedTable]) -> list[WatchedTable]:
 
 
 async def watched(run_query: RunQuery, tables: Collection[WatchedTable], role: str) -> frozenset[str]:
-    """Return the relations whose changes are recorded: all their triggers, also those of partitions, are there and
-    enabled, and their function is the one that this version writes for these columns and this role.
+    """Return the relations whose changes are recorded: all triggers, also those of partitions, exist and are enabled,
+    and the trigger function is the one that this version creates for these columns and this role.
 
     Raises:
         as `run_query`.

@@ -1,7 +1,7 @@
-"""Access to an existing database that other applications write: the interface of reading it, and its refusals.
+"""Read access to an existing database that other applications write: the interface and its refusals.
 
-An error of that database may quote its rows. Its text therefore reaches neither a caller nor the log, which has the
-SQLSTATE alone.
+An error of that database may quote its rows. The text of an error is therefore neither returned to a caller nor logged;
+the log contains only the SQLSTATE.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ BUSY: Final = "Too many reads of the connected database are running; try again."
 REFUSED: Final = "the connected database refused this"
 
 LOCK = "FOR NO KEY UPDATE"
-"""Locks the rows of a statement until the transaction ends. FOR UPDATE would also block other applications that insert
+"""Locks the selected rows until the transaction ends. FOR UPDATE would also block other applications that insert
 rows with a foreign key to these rows."""
 DELETE_LOCK = "FOR UPDATE"
 """Locks rows that the transaction deletes: no row with a foreign key to them can be inserted before it ends."""
@@ -40,8 +40,8 @@ NO_SETTINGS: Final[Mapping[str, str]] = {}
 SET_SETTINGS = """
 SELECT pg_catalog.set_config(given.key, given.value, true) FROM pg_catalog.jsonb_each_text($1::text::jsonb) AS given
 """
-"""Gives settings their values until the transaction ends. PostgreSQL takes them back then, also after an error, so that
-the next user of the connection does not have them."""
+"""Sets settings until the end of the transaction. PostgreSQL then resets them, also after an error, so that they do not
+apply to the next user of the connection."""
 
 
 def settings_text(settings: Mapping[str, str]) -> str:
@@ -50,10 +50,10 @@ def settings_text(settings: Mapping[str, str]) -> str:
 
 
 class ConnectedRefusal(Exception):
-    """A table of others refused a statement. `state` is the SQLSTATE. `table` is the schema and name of the table whose
-    rule was violated, `constraint` the name of the rule, and `column` a column without its required value. They are
-    empty if PostgreSQL does not name them. `columns` are those of the rule, which only SQLite names. The transaction is
-    aborted."""
+    """A table of another application refused a statement. `state` is the SQLSTATE. `table` is the schema and name of
+    the table whose rule was violated, `constraint` the name of the rule, and `column` a column without its required
+    value. They are empty if PostgreSQL does not name them. `columns` are those of the rule, which only SQLite names.
+    The transaction is aborted."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class TooSlow(Unavailable):
 
 
 class Busy(Refused):
-    """As many statements as may run on the existing database at a time are running."""
+    """The maximum number of concurrent statements on the existing database is reached."""
 
     status = 429
     code = "busy"
@@ -92,8 +92,8 @@ class Busy(Refused):
 
 
 class Slots:
-    """Limits the statements that run on an existing database at a time. Streams use at most half of the slots, so that
-    they never keep short reads waiting."""
+    """Limits the number of concurrent statements on an existing database. Streams use at most half of the slots, so
+    that the other half remains for short reads."""
 
     def __init__(self, count: int) -> None:
         self._all = asyncio.Semaphore(count)
@@ -118,7 +118,7 @@ class Slots:
 
 
 class ExistingDatabase(Protocol):
-    """An existing database, from which statements read. Statements use `$1`, `$2`, … for values."""
+    """An existing database that is only read. Statements use `$1`, `$2`, … for values."""
 
     @property
     def dialect(self) -> Dialect:
@@ -140,8 +140,8 @@ class ExistingDatabase(Protocol):
     ) -> AsyncGenerator[list[Row]]:
         """Yield the rows of one snapshot in batches, in constant memory. Use `contextlib.aclosing`.
 
-        All rows are read before the first batch, within the deadline of reads, and then the statement is over: a caller
-        that takes the batches slowly holds no lock and no snapshot in the database.
+        All rows are read before the first batch is yielded, within the deadline of reads. The statement has then ended,
+        so a slow caller keeps neither a lock nor a snapshot open in the database.
 
         Raises:
             TooManyRows: the rows are larger than a process may keep.

@@ -1,4 +1,5 @@
-"""Keeps the rows of a long read aside, so that the read ends soon whatever the reader of the rows does."""
+"""Stores the rows of a long read temporarily, so that the statement ends early even if the consumer of the rows is
+slow."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ class TooManyRows(Refused):
 
 
 class Cipher(Protocol):
-    """Encrypts numbered pieces that this process alone reads again."""
+    """Encrypts numbered pieces of data that only this process decrypts."""
 
     def encrypt(self, plaintext: bytes, number: int) -> bytes:
         """Return the encrypted piece. Each number may be used once."""
@@ -70,7 +71,7 @@ class RowSpool:
         self._count += 1
 
     def batches(self) -> Iterator[list[Row]]:
-        """Yield all batches. Nothing can be added any more."""
+        """Yield all batches. Afterwards, no batch can be added."""
         self.file.seek(0, os.SEEK_SET)
         for number in range(self._count):
             size = int.from_bytes(self.file.read(_SIZE_BYTES))

@@ -43,7 +43,7 @@ class SqliteReaders:
     def __init__(
         self, path: Path, count: int, deadline_s: float, connect: Callable[[], sqlite.Connection] | None = None
     ) -> None:
-        """`connect` opens a connection to the file; default: a connection of a reader to a file of ours."""
+        """`connect` opens a connection to the file; by default, a read-only connection to a file of this service."""
         self._connect = connect or (lambda: sqlite.connect(path, use="read"))
         self._deadline_s = deadline_s
         self._threads = ThreadPoolExecutor(count, "sqlite-reader")
@@ -296,7 +296,7 @@ async def open_sqlite(
     connected: ConnectedFile | None = None,
 ) -> SqliteDatabase:
     """Open the file, or create it. `readers` threads serve scans and streams. `name` is the label of the database in
-    metrics. Transactions can also change the tables of the `connected` file of others.
+    metrics. Transactions can also change the tables of `connected`, the SQLite file of another application.
 
     A transaction waits up to `busy_timeout_ms` for another process that writes. It is refused if less than
     `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full volume. A

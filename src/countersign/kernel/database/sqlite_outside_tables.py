@@ -1,7 +1,8 @@
-"""Statements on the tables of a SQLite file of others, in transactions that also contain changes of our own file.
+"""Statements on the tables of the connected file, which is the SQLite file of another application, in transactions that
+also change our own file.
 
-An error of these tables may quote their rows. Its text therefore reaches neither a caller nor the log: only the names
-of a table and of columns are taken from it.
+An error of these tables may quote their rows. The text of an error is therefore neither returned to a caller nor
+logged; only the names of its table and columns are used.
 """
 
 import os
@@ -24,7 +25,8 @@ from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk
 LOCK_WAIT_MS = 2_000
 SHORT_LOCK_WAIT_MS = 50
 SHORT_WAITS_S = 5.0
-"""How long the waits for locks are short after one that was too long, because the writes of our own tables wait too."""
+"""After a timeout of a lock, how long later attempts use the short timeout, since writes to our own tables wait for
+these attempts."""
 
 STATEMENT_S = 10.0
 STEPS_BETWEEN_CHECKS = 5_000
@@ -40,7 +42,7 @@ NOT_WRITABLE: Final = (
 )
 
 TextFunction: TypeAlias = Callable[[str | None], str | bool | int | None]
-"""A function of statements that takes a text."""
+"""An SQL function with one parameter, a text."""
 
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 _LOCKS = (f" {read_only.LOCK}", f" {read_only.DELETE_LOCK}")
@@ -53,14 +55,14 @@ _STATES: Mapping[int, str] = {
     apsw.SQLITE_CONSTRAINT_NOTNULL: _NOT_NULL,
     apsw.SQLITE_CONSTRAINT_CHECK: _CHECK,
 }
-"""The SQLSTATEs of PostgreSQL for the errors of constraints."""
+"""Maps SQLite's result codes of constraint violations to the SQLSTATEs of PostgreSQL."""
 _OTHER = "23000"
 _PERMISSIONS = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 _OF_FOREIGN_KEY = "FOREIGN KEY constraint"
 _FAILED = re.compile(r"(?:UNIQUE|NOT NULL) constraint failed: (.*)", re.DOTALL)
 _HEADER_BYTES, _VERSIONS, _WAL = 20, slice(18, 20), 2
-"""The bytes of the header of a SQLite file, the places of the versions for writing and reading, and the version for the
-write-ahead log."""
+"""The number of header bytes to read, the position of the write version and the read version in them, and the version
+number of WAL mode (https://sqlite.org/fileformat2.html)."""
 _ATTACH = "ATTACH $1 AS countersign"
 _ANCHOR_ENDING = "-countersign"
 _ATTACH_ANCHOR = "ATTACH $1 AS countersign_anchor"
@@ -71,22 +73,23 @@ _NEW_ENTRY = "INSERT INTO countersign.pending_commit (number, statements) VALUES
 
 @dataclass(frozen=True, slots=True)
 class ConnectedFile:
-    """A SQLite file of others. `functions` are additional functions of statements on its tables."""
+    """The SQLite file of another application. `functions` are additional SQL functions for statements on its tables."""
 
     path: Path
     functions: Mapping[str, TextFunction]
 
 
 class OutsideTables:
-    """The tables of a file of others, for one writer of our own file. One thread at a time uses the object.
+    """The tables of the connected file, for one writer of our own file. Only one thread at a time may use the object.
 
-    The file is the main database of the connection, and the redo log is attached: SQLite then creates the file that
-    binds both commits beside the file of others, where each application that opens that file after a crash finds it.
+    The connected file is the main database of the connection, and the redo log is attached. SQLite therefore creates
+    the super-journal of both commits next to the connected file, where every application that opens the file after a
+    crash finds it.
 
-    An application that rolls back its file also deletes the binding file if it sees no journal that still names it, and
-    SQLite would then take the entry of the log as committed. It does not see the journal of the log in our data
-    directory. So each commit also changes an empty database beside the file of others, the anchor, whose journal it
-    sees.
+    An application that rolls back the connected file also deletes the super-journal if it finds no other journal that
+    names it. SQLite would then treat the entry of the log as committed. The application does not find the journal of
+    the log, which is in our data directory. Each commit therefore also changes the anchor, an empty database next to
+    the connected file, whose journal the application finds.
     """
 
     def __init__(self, file: ConnectedFile, log: Path) -> None:
@@ -101,15 +104,16 @@ class OutsideTables:
 
     @property
     def has_changes(self) -> bool:
-        """Return whether the open transaction has changed rows, or was ended by the file, so that it cannot commit."""
+        """Return whether the open transaction has changed rows, or was ended by SQLite, so that it cannot be
+        committed."""
         if not self._is_begun or self._connection is None:
             return False
         return not self._connection.in_transaction or self._connection.total_changes() != self._changes
 
     def fetch(self, statement: str, values: Sequence[Value], savepoints: int) -> list[Row]:
-        """Run a statement, and return its rows. A statement that writes, or has a lock at its end, begins a transaction
-        if there is none, and so locks the file for others who write. The transaction has as many savepoints as that of
-        our own file.
+        """Run a statement and return its rows. A statement that writes, or that ends with a lock clause, begins a
+        transaction if none is open. The transaction locks the file for other writers, and gets as many savepoints as
+        the transaction of our own file has.
 
         Raises:
             ConnectedRefusal: the file refused the statement with these values.
@@ -133,17 +137,17 @@ class OutsideTables:
         return rows
 
     def check_constraints(self) -> None:
-        """Check the foreign keys that are checked at the end of the transaction.
+        """Check the deferred foreign keys.
 
         Raises:
-            ConnectedRefusal: one is violated.
+            ConnectedRefusal: a foreign key is violated.
         """
         connection = self._connection
         if self._is_begun and connection is not None and connection.status(apsw.SQLITE_DBSTATUS_DEFERRED_FKS)[0]:
             raise read_only.ConnectedRefusal(_FOREIGN_KEY)
 
     def run(self, statement: str) -> None:
-        """Run a statement about a savepoint in the open transaction, if there is one."""
+        """Run a SAVEPOINT, ROLLBACK TO or RELEASE statement in the open transaction, if there is one."""
         connection = self._connection
         if connection is not None and connection.in_transaction:
             connection.execute(statement)
@@ -173,7 +177,7 @@ class OutsideTables:
             self.roll_back()
 
     def roll_back(self) -> None:
-        """Roll back the transaction if there is one, which also takes back the lock."""
+        """Roll back the open transaction, if any, which also releases the lock."""
         self._is_begun = False
         connection = self._connection
         if connection is not None and connection.in_transaction:
@@ -183,8 +187,8 @@ class OutsideTables:
                 self.close()
 
     def recover(self) -> None:
-        """Roll back the transaction that a crash has left in the file, which a connection that only reads cannot do. If
-        the file cannot be opened now, the first statement on it does so.
+        """Roll back the transaction that a crash has left in the file; a read-only connection cannot do this. If the
+        file cannot be opened now, the first statement on it rolls the transaction back.
 
         Raises:
             Unavailable: see `require_recoverable`.
@@ -195,8 +199,8 @@ class OutsideTables:
                 self.fetch("SELECT count(*) FROM sqlite_schema", (), 0)
 
     def require_recoverable(self) -> None:
-        """Check that the file is there if a crash may have left a transaction in both files, because SQLite decides by
-        the file beside it whether the redo log has committed.
+        """If a crash may have left a transaction in both files, check that the connected file exists, because SQLite
+        determines from the super-journal next to it whether the redo log was committed.
 
         Raises:
             Unavailable: the file is missing.
@@ -212,10 +216,10 @@ class OutsideTables:
             self._is_attached = False
 
     def _opened(self) -> sqlite.Connection:
-        """Return the connection to the file that is at the path now.
+        """Return a connection to the file that is now at the path.
 
         Raises:
-            TableChanged: another file has taken the place of the file.
+            TableChanged: the file was replaced by another file.
             Unavailable: the file cannot be opened, or is in WAL mode.
         """
         file_id, file_id_before = file_id_of(self._file.path), self._file_id
@@ -248,8 +252,8 @@ class OutsideTables:
         connection.set_busy_timeout(min(LOCK_WAIT_MS, SHORT_LOCK_WAIT_MS) if is_short else LOCK_WAIT_MS)
 
     def _attach(self, connection: sqlite.Connection) -> None:
-        """Attach the anchor and then the log: SQLite names the binding file in their journals in this order. The anchor
-        is created with the rights of the file of others if it is missing.
+        """Attach the anchor and then the log: in this order, SQLite writes the name of the super-journal to their
+        journals. A missing anchor is created with the permissions of the connected file.
 
         Raises:
             Unavailable: the anchor cannot be created.
@@ -271,7 +275,7 @@ class OutsideTables:
         self._is_attached = True
 
     def _require_begun(self, savepoints: int) -> None:
-        """Begin a transaction if there is none.
+        """Begin a transaction if none is open.
 
         Raises:
             ConnectedRefusal: the file has ended the transaction.
@@ -314,7 +318,7 @@ class OutsideTables:
         if isinstance(error, apsw.BusyError):
             self._short_waits_until_s = clock.monotonic_s() + SHORT_WAITS_S
         if is_writing and isinstance(error, _PERMISSIONS):
-            # The file is opened again, because the permissions may have changed by then.
+            # Open the file again for the next statement, because the permissions may have changed by then.
             self.close()
         # Leave out the cause, whose text may be logged with this error.
         raise self._meaning(error, state, is_writing=is_writing) from None
@@ -331,7 +335,7 @@ class OutsideTables:
 
 
 def _create_anchor(path: Path, status: os.stat_result) -> None:
-    """Create the anchor, if it is missing, with the mode and the owner of the file of others."""
+    """Create the anchor, if it is missing, with the mode and the owner of the connected file."""
     with suppress(FileExistsError):
         # O_EXCL prevents opening an existing file: closing it would release the locks that this process has on it.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -352,7 +356,7 @@ def _meaning_of_statement(error: apsw.Error, *, is_writing: bool) -> Refused | r
 
 
 def _state_of(error: apsw.ConstraintError) -> str:
-    """Return the SQLSTATE for an error of a constraint."""
+    """Return the SQLSTATE of a constraint violation."""
     if str(error).startswith(_OF_FOREIGN_KEY):
         # ON DELETE RESTRICT has the code of a trigger.
         return _FOREIGN_KEY
@@ -364,7 +368,7 @@ def _journal(path: Path) -> Path:
 
 
 def _without_lock(statement: str) -> tuple[str, bool]:
-    """Return the statement without the lock of rows at its end, and whether it has one. SQLite has no such locks."""
+    """Return the statement without its final lock clause, and whether it has one. SQLite has no row locks."""
     for lock in _LOCKS:
         if statement.endswith(lock):
             return statement.removesuffix(lock), True
@@ -372,8 +376,8 @@ def _without_lock(statement: str) -> tuple[str, bool]:
 
 
 def _columns_in(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the table and the columns in the text of an error. They are empty if the text names an index, or if a name
-    has characters that make the text ambiguous."""
+    """Return the table and the columns that the text of an error names. They are empty if the text names an index, or
+    if a character in a name makes the text ambiguous."""
     match = _FAILED.search(text)
     parts = [] if match is None else [each.split(".") for each in match[1].split(", ")]
     if not parts or any(len(each) != 2 for each in parts) or len({table for table, *_ in parts}) != 1:
@@ -382,7 +386,7 @@ def _columns_in(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def file_id_of(path: Path) -> tuple[int, int] | None:
-    """Return what identifies the file at the path, or None if there is no file."""
+    """Return the device and inode number of the file at the path, or None if there is no file."""
     try:
         file_status = path.stat()
     except OSError:
@@ -391,10 +395,10 @@ def file_id_of(path: Path) -> tuple[int, int] | None:
 
 
 def is_wal(path: Path) -> bool:
-    """Return whether the file is in WAL mode. A file that cannot be read is not.
+    """Return whether the file is in WAL mode; False if it cannot be read.
 
-    The file is opened by SQLite: if a process closes a file by itself, the kernel takes back all locks of that process
-    on the file, also those of its connections.
+    The file is read through SQLite, because the operating system releases all locks of a process on a file, also those
+    of its SQLite connections, when the process closes a descriptor of the file.
     """
     try:
         file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])

@@ -34,7 +34,7 @@ class WalOfOthers(Unavailable):
 
 
 class ExistingSqlite:
-    """A SQLite file, opened read-only. If another file takes its place, that file is opened."""
+    """A SQLite file, opened read-only. If the file is replaced by another file, that file is opened."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ExistingSqlite:
     async def scan(
         self, statement: str, *values: Value, settings: Mapping[str, str] = read_only.NO_SETTINGS
     ) -> list[Row]:
-        """Return all rows, read in a thread. SQLite has no settings that a statement reads."""
+        """Return all rows, read in a thread. `settings` have no effect on SQLite."""
         read_only.require_few_values(len(values))
         try:
             async with self._slots.one():
@@ -105,7 +105,8 @@ class ExistingSqlite:
         """Open the file again if another file has replaced it, because an open connection still reads the old file.
 
         Raises:
-            TableChanged: another file has been opened, so its tables must be compared with their fingerprints first.
+            TableChanged: the file was replaced, so the tables of the new file must be compared with their fingerprints
+                first.
             Unavailable: the file does not exist now, or cannot be opened.
         """
         if file_id_of(self._path) == self._file:
@@ -127,8 +128,8 @@ class ExistingSqlite:
 
 
 def _require_own_if_wal(path: Path) -> None:
-    """Refuse a file in WAL mode that belongs to another user. SQLite creates files beside it, also to read, and the
-    application of the other user could not write them.
+    """Refuse a file in WAL mode that belongs to another user. Even a reader makes SQLite create files next to it, which
+    the application of the other user could not write.
 
     Raises:
         WalOfOthers: the file is in WAL mode and belongs to another user.
@@ -136,7 +137,7 @@ def _require_own_if_wal(path: Path) -> None:
     try:
         owner = path.stat().st_uid
     except OSError:
-        return  # Opening the file explains the error.
+        return  # Opening the file raises the same error with an explanation.
     if owner != effective_user() and is_wal(path):
         raise WalOfOthers(
             "The SQLite file is in WAL mode and belongs to another user. Reading it would create files beside it that "
@@ -156,7 +157,7 @@ def _open_file(
     connection = cast(sqlite_connection.Connection, opened)
     connection.set_busy_timeout(BUSY_MS)
     connection.pragma("query_only", "ON")
-    # Opening a file reads nothing of it.
+    # Read something now, because opening a file does not read it.
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return connection
 

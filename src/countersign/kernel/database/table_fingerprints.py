@@ -193,7 +193,7 @@ class TableDefinition:
 
     def matches(self, fingerprint: str, key: Collection[str], used_columns: Collection[str] = ()) -> bool:
         """Return whether the table has this fingerprint, and whether the fingerprint covers all used columns. Columns
-        that were added later are ignored, and so is a unique index over the key that was added later."""
+        and a unique index over the key that were added later are ignored."""
         try:
             last_number = int(fingerprint[:_COLUMN_NUMBER_DIGITS], 16)
         except ValueError:
@@ -219,7 +219,7 @@ class TableDefinition:
 
 
 async def read(dialect: Dialect, run_query: RunQuery, tables: Collection[TableId]) -> Mapping[TableId, TableDefinition]:
-    """Return the definitions of those of these tables that exist. SQLite ignores the case of names.
+    """Return the definitions of the tables in `tables` that exist. SQLite ignores the case of names.
 
     Raises:
         as `run_query`.

@@ -1,5 +1,5 @@
 """Deprecation of routes, parameters and members. It is announced in headers (RFC 9745, RFC 8594) at least 90 days
-before the sunset. After the sunset, requests that use what was deprecated are refused.
+before the sunset. After the sunset, requests that use the deprecated route, parameter or member are refused.
 
 An option deprecates a route. The annotation `deprecated` of a field deprecates a parameter or a member.
 """
@@ -87,7 +87,7 @@ def of_fields(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
 
 
 def of_answers(shapes: Iterable[object]) -> tuple[Deprecation, ...]:
-    """Return the deprecations in these shapes of responses, at any depth."""
+    """Return the deprecations of all members of these response shapes, at any depth."""
     deprecations: dict[Deprecation, None] = {}
     for kind in inspect.multi_type_info(shapes):
         deprecations.update(dict.fromkeys(_within(kind, set())))

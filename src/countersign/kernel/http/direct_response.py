@@ -11,7 +11,7 @@ from typing import Any
 
 from countersign.kernel.http.request import Send
 
-# Compared by name: commands that are not servers use this module and should not import uvicorn.
+# Compare classes by name: commands that are not servers import this module, and should not import uvicorn.
 _CYCLE = ("uvicorn.protocols.http.httptools_impl", "RequestResponseCycle")
 
 # The bytes that uvicorn refuses in the value of a header; the tab is allowed (RFC 9110 §5.5).
@@ -25,9 +25,9 @@ def write_response(send: Send, status: int, headers: Sequence[tuple[bytes, bytes
     """Write the response, and return whether it was written. The names of the headers are in lower case; `body` is
     empty, or as long as Content-Length announces.
 
-    Nothing is written if `send` is not uvicorn's own, so that an application around this one can change the response,
-    or if uvicorn has more to do: the client reads slowly, the connection closes after this response, or a header is
-    not valid. Then the caller sends the response as ASGI messages.
+    Nothing is written if `send` is not uvicorn's own, since an outer application may then change the response, if the
+    client reads slowly, if the connection closes after this response, or if a header is invalid. The caller then sends
+    the response as ASGI messages.
     """
     cycle: Any = getattr(send, "__self__", None)
     if _name_of_class(cycle) != _CYCLE or not _is_ready(cycle):

@@ -1,5 +1,5 @@
-"""Plain HTML pages, in English and German, that work without scripts: a form, a message, a redirect. They load no file
-but the font and the pictures that a page has beside its form.
+"""Plain HTML pages, in English and German, that work without scripts: a form, a message, a redirect. They load no files
+except the font and the decorative pictures beside a form.
 
 This module also renders a struct as JSON, text, HTML or YAML. A page whose title has no German translation is in
 English.

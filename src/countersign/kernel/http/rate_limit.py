@@ -113,7 +113,7 @@ class SharedMemoryCounters:
         except BlockingIOError:
             self._wait_for_lock()
         try:
-            # Read the clock under the lock, so that a window never seems to begin after a hit in it.
+            # Read the clock under the lock, so that no hit is earlier than the start of its window.
             now = clock.now()
             slot = offset = self._find(bucket, name)
             if offset == -1:

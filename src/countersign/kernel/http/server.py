@@ -142,7 +142,7 @@ def run(server: Server) -> None:
 
 
 class _WorkerSetup(NamedTuple):
-    """The program, listener and socket of one worker process."""
+    """The worker process's program, listener and socket."""
 
     program: Program
     listener: Listener

@@ -1,4 +1,5 @@
-"""Worker processes. Their parent supervises and restarts them; priority, memory and lifetime of each are limited."""
+"""Worker processes: the parent process supervises and restarts them, and limits their priority and memory. A worker
+ends with its parent."""
 
 import asyncio
 import ctypes

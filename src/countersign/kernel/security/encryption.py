@@ -219,7 +219,7 @@ def _apply_ctr(key: bytes, nonce: bytes, content: bytes) -> bytes:
 
 
 class MemoryCipher:
-    """Encrypts numbered pieces that this process alone reads again. The key exists in memory alone."""
+    """Encrypts numbered pieces of data that only this process decrypts. The key exists only in memory."""
 
     def __init__(self) -> None:
         self._cipher = AESGCM(AESGCM.generate_key(256))
