@@ -35,7 +35,7 @@ NO_ERRORS = frozenset(
         "masked or left out until you decide",
         "a superuser: trying needs SELECT only",
         "may create a schema",
-        "To take the changes over",
+        "To accept the changes",
         "Wrote …. Look at the new fields, and start the server again",
         "Take the changes of … over?",
         "the database. … to look at",

@@ -51,7 +51,7 @@ def test_a_new_column_is_taken_over(run: Run, url: str, tmp_path: Path) -> None:
     written_before = file.read_text()
     accepted = run("connect", "accept", "shop.py", url, "--yes")
 
-    command = f"To take the changes over: countersign connect accept shop.py {url}"
+    command = f"To accept the changes: countersign connect accept shop.py {url}"
     assert shown.stdout.splitlines() == [line, table, command]
     assert (as_json["changes"][0]["model"], as_json["tables"]) == ("customer", ["invoice"])
     assert unconfirmed.returncode == Exit.CONFLICT
@@ -147,7 +147,7 @@ def test_the_command_to_go_on_with_contains_the_url_file_but_no_password(
     begin, _, end = address.rpartition(":hunter2@")
     in_query = run("connect", "diff", "garden.py", f"{begin}@{end}?password=hunter2")
 
-    command = "To take the changes over: countersign connect accept garden.py"
+    command = "To accept the changes: countersign connect accept garden.py"
     assert f"{command} --url-file 'url file'" in by_file
     assert f"{command} URL" in by_argument.stdout.splitlines()
     assert f"{command} URL" in in_query.stdout.splitlines(), in_query.stderr

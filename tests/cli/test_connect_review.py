@@ -83,7 +83,7 @@ def test_a_link_and_the_mode_of_its_file_stay(run: Run, file: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--clear", "customer.id"), Exit.NOT_FOUND, "customer.id is no column to look at"),
+        (("--clear", "customer.id"), Exit.NOT_FOUND, "customer.id is not a column to look at"),
         (("--clear", "customer.born"), Exit.USAGE, "tokens stand for text only"),
         (("--label", "customer.remark"), Exit.USAGE, "MODEL.FIELD=LABEL"),
         (("--label", "customer.remark=no label"), Exit.CONFLICT, "capitals and digits"),

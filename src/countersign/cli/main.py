@@ -48,7 +48,7 @@ COMMANDS = {
         "admin.records:modules", "Run a server", "List the modules of the records service, and upgrade their tables."
     ),
     "connect": Entry(
-        "admin.connect_group:connect", "Run a server", "An existing database: write a module text for its tables."
+        "admin.connect_group:connect", "Run a server", "Write a module text for the tables of an existing database."
     ),
     "user": Entry("admin.records:user", "Run a server", "Create people of the records service."),
     "audit": Entry("admin.records:audit", "Run a server", "Verify the audit log of the records service."),

@@ -35,7 +35,7 @@ WAITING = {
     *("unavailable", "idempotency_in_progress", "rate_limit_exceeded", "slow_down", "sandboxes_full", "locked_out"),
     *("too_many_followed", "busy"),
 }
-"""The codes of problems that go away without any action, so that waiting is the remedy."""
+"""The codes of problems whose remedy is to wait."""
 
 
 class Exit(IntEnum):

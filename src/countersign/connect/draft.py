@@ -28,7 +28,7 @@ from countersign.declare.text import (
 )
 
 MAX_SORTED_ROWS = 50_000
-"""Ordering by text without an index is offered for tables with at most this many rows."""
+"""The maximum number of rows of a table whose text columns can be ordered by without an index."""
 MAX_MONEY_SCALE = 4
 UUID_LENGTH = 36
 
@@ -85,7 +85,7 @@ _LEFT_OUT = {
 
 @dataclass(slots=True)
 class Report:
-    """What the draft contains and leaves out, for the person who runs the command."""
+    """What the draft contains and what it leaves out, as shown to the person who runs the command."""
 
     models: list[str] = field(default_factory=list[str])
     left_out: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -108,15 +108,15 @@ def draft(
 ) -> Draft:
     """Return the module text for the database.
 
-    `origin` describes the database and the day. `tables` are the only tables and views to adopt; without them, all
-    tables are adopted. `reserved` are names that models cannot have. `keys` are keys that a person has chosen: their
-    relations are adopted whatever they are.
+    `origin` describes the database and the day. `tables` names the tables and views to adopt; if it is empty, all
+    tables are adopted. `reserved` are names that models cannot have. `keys` maps relations to keys that a person has
+    chosen; these relations are adopted even if a rule would leave them out.
     """
     return _Drafter(database, samples, tables, keys).draft(name, origin, reserved)
 
 
 def adopted(database: Database, tables: Collection[str] = ()) -> tuple[Relation, ...]:
-    """Return the relations that a draft with these tables may adopt: those with a key that no rule leaves out."""
+    """Return the relations that a draft can adopt: relations that have a key and that no rule leaves out."""
     return tuple(each for each in database.relations if not _refusal(each, tables) and _key(each) is not None)
 
 
@@ -154,8 +154,8 @@ class _Drafter:
         return Draft(ModuleText(self._summary(name, origin), tuple(body), self._module(name, models)), self._report)
 
     def _with_fields(self, relations: Sequence[Relation]) -> list[Relation]:
-        """Return the relations with at least one field. Leaving out one relation can remove the last field, a ref, of
-        another."""
+        """Return the relations with at least one field. If a relation is left out, the refs to it are left out too,
+        which may leave another relation without fields."""
         found = list(relations)
         while True:
             empty = [each for each in found if not self._has_field(each)]
@@ -167,8 +167,7 @@ class _Drafter:
             found = [each for each in found if each not in empty]
 
     def _has_field(self, relation: Relation) -> bool:
-        """Return whether a column has a kind, or is a reference. A column of the key becomes a field if no other column
-        does."""
+        """Return whether at least one column of the relation becomes a field or a ref."""
         deleted = _deletion_mark(relation, self._keys[relation.id])
         columns = [each for each in relation.columns if each.name != deleted]
         is_declared = any(not isinstance(self._declared(relation, each), str) for each in columns)
@@ -200,9 +199,9 @@ class _Drafter:
         return Call("Module", (name,), (*options, *((("search_path", path),) if path else ())))
 
     def _needs_search_path(self) -> bool:
-        """Return whether a read may run functions of the database: those of views and of row rules find their names on
-        its search path. Other reads do without it, because a role that may create a function in a schema of the path
-        could otherwise run code in them."""
+        """Return whether a read may call functions of the database. Functions of views and of row-level security
+        policies look up names on the search path of the database. Other reads run without this search path: otherwise a
+        role that may create functions in one of its schemas could run code in them."""
         adopted = [relation for relation in self._database.relations if relation.id in self._models]
         return any(relation.has_row_rules or "view" in relation.kind for relation in adopted)
 
@@ -228,7 +227,7 @@ class _Drafter:
         return ModelText(class_name, tuple(options), summary, tuple(body))
 
     def _references(self, relation: Relation) -> list[ForeignKey]:
-        """Return the foreign keys that become refs: those to the key of an adopted table."""
+        """Return the foreign keys that become refs: foreign keys that refer to the key of an adopted table."""
         found: list[ForeignKey] = []
         used: set[frozenset[str]] = set()
         readable = {each.name for each in relation.columns}
@@ -273,7 +272,7 @@ class _Drafter:
         )
 
     def _count(self, place: str, verdict: Guess, declared: Call | str) -> None:
-        """Add the field, or the column that is left out, to the report."""
+        """Add the field, or the left-out column, to the report."""
         if verdict.verdict == "secret":
             self._report.secret.append(place)
         elif isinstance(declared, str):
@@ -325,7 +324,7 @@ class _FieldNames:
 
 
 def _refusal(relation: Relation, tables: Collection[str]) -> str:
-    """Return why the relation is left out whatever its key is, or an empty text."""
+    """Return the reason why the relation is left out, apart from its key, or an empty text."""
     is_named = relation.place in tables or relation.name in tables
     if tables and not is_named:
         return "not named with --table"
@@ -337,7 +336,7 @@ def _refusal(relation: Relation, tables: Collection[str]) -> str:
 
 
 def _key(relation: Relation) -> UniqueKey | None:
-    """Return the primary key, or else the key with the fewest columns, integers first."""
+    """Return the primary key, or else the unique key with the fewest columns; among those, prefer keys of integers."""
 
     def rank(key: UniqueKey) -> tuple[bool, int, bool]:
         bases = [relation.column(each).base for each in key.columns]
@@ -354,7 +353,8 @@ def _remarks_on_deleted(column: str) -> list[Comment]:
 
 
 def _deletion_mark(relation: Relation, key: UniqueKey) -> str:
-    """Return the column that marks deleted rows, or an empty text. A time is empty in the other rows."""
+    """Return the column that marks deleted rows, or an empty text. A column with a time counts only if it may be empty,
+    as it is in rows that are not deleted."""
 
     def marks(column: TableColumn) -> bool:
         is_time = column.base in ("moment", "local_moment", "date") and not (column.is_required or column.has_default)
@@ -419,7 +419,8 @@ def _text(
 
 
 def _is_long(column: TableColumn, verdict: Guess, values: Sequence[str]) -> bool:
-    """Return whether the column has text of several lines: by its length, or without one by its name or its values."""
+    """Return whether the column contains text of several lines. The maximum length decides; a column without one is
+    judged by its name and its values."""
     if column.base == "uuid":
         return False
     if column.max_length or verdict.label not in ("", FREE_TEXT):
@@ -457,8 +458,8 @@ def _select(column: TableColumn, options: list[tuple[str, Value]]) -> Call:
 def choices(
     labels: Collection[str], taken: Collection[str] = ()
 ) -> tuple[tuple[Value, ...], tuple[tuple[Value, Value], ...]]:
-    """Return the options for labels of an enum type, and the labels with the names of their options. A label that is no
-    valid name gets one that is not taken, and stays the label of the option."""
+    """Return the options for the labels of an enum type, and a map from each label to the name of its option. A label
+    that is not a valid name gets a new, unused name, and becomes the label of its option."""
     found: list[Value] = []
     values: list[tuple[Value, Value]] = []
     names_taken = set(taken)
@@ -472,5 +473,5 @@ def choices(
 
 
 def is_option(label: str) -> bool:
-    """Return whether the label of an enum type can be an option of a select as it is."""
+    """Return whether the label of an enum type is a valid name of an option."""
     return _OPTION.fullmatch(label) is not None and _TOKEN_SHAPE.fullmatch(label) is None

@@ -20,7 +20,7 @@ _KINDS: Mapping[BaseType, frozenset[str]] = {
     **dict.fromkeys(("time", "interval", "json", "array", "money", "other"), _TEXTS),
     **{"bool": _CHOICES | {"bool"}, "date": _TEXTS | {"date"}, "bytes": frozenset[str]()},
 }
-"""Maps a type to the kinds of fields that can show its values."""
+"""Maps a column type to the kinds of fields that can show its values."""
 _KNOWN_KINDS = frozenset[str]().union(*_KINDS.values())
 _WORDS: Mapping[BaseType, str] = {
     **dict.fromkeys(("integer", "bigint"), "Number"),
@@ -28,7 +28,7 @@ _WORDS: Mapping[BaseType, str] = {
     **dict.fromkeys(("moment", "local_moment"), "Moment"),
     **{"bool": "Bool", "date": "Date", "enum": "Select"},
 }
-"""Maps a type to the declaration word to write instead. The word for other types is Text."""
+"""Maps a column type to the declaration word that a remedy suggests. For other types, this is Text."""
 
 _IN_WAL = "the SQLite file is in WAL mode, in which SQLite does not commit two files together, so it is only read"
 _LEAVE_WAL = "switch it with PRAGMA journal_mode=DELETE if its application allows that, or take writable out"
@@ -36,7 +36,7 @@ _LEAVE_WAL = "switch it with PRAGMA journal_mode=DELETE if its application allow
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A part of a model that does not fit the database: the model or the field, what is wrong, and the remedy."""
+    """A part of a model that does not fit the database: the model or field, the error, and the remedy."""
 
     place: str
     text: str
@@ -49,13 +49,13 @@ class Misfit:
 
 
 def misfits(models: Mapping[str, Declared], database: Database) -> list[Misfit]:
-    """Return what does not fit in these models, each of which has a table. Whether a key that no unique index covers
-    is unique is not part of it: see `unproven_keys`."""
+    """Return the parts of these models, which all have a table, that do not fit the database. Keys without a unique
+    index are not checked for duplicates: see `unproven_keys`."""
     return [each for model in models.values() for each in _of_model(model, models, database)]
 
 
 def unproven_keys(models: Mapping[str, Declared], database: Database) -> dict[str, tuple[Relation, tuple[str, ...]]]:
-    """Map each model whose key exists, but is covered by no unique index, to its relation and its key."""
+    """Map each model whose key exists, but has no unique index, to its relation and its key."""
     found: dict[str, tuple[Relation, tuple[str, ...]]] = {}
     for model in models.values():
         relation = None if model.table is None else database.relation(model.table)
@@ -69,7 +69,7 @@ def unproven_keys(models: Mapping[str, Declared], database: Database) -> dict[st
 
 
 def readable(models: Mapping[str, Declared], database: Database) -> dict[str, tuple[Relation, tuple[str, ...]]]:
-    """Map each model, all of whose columns the role may read, to its relation and these columns."""
+    """Map each model whose columns the role may all read to its relation and these columns."""
     found: dict[str, tuple[Relation, tuple[str, ...]]] = {}
     for model in models.values():
         relation = None if model.table is None else database.relation(model.table)
@@ -83,8 +83,8 @@ def readable(models: Mapping[str, Declared], database: Database) -> dict[str, tu
 
 
 def column_fits(field: Field, column: TableColumn, *, is_sqlite: bool) -> bool:
-    """Return whether a field of this kind can show the values of the column. SQLite accepts any value in a column that
-    has the type of texts, and a text in a column of binary data."""
+    """Return whether a field of this kind can show the values of the column. SQLite accepts any value in a text column,
+    and a text in a column of binary data."""
     if field.kind not in _KNOWN_KINDS or (is_sqlite and column.base == "text"):
         return True
     if column.base in ("numeric", "float") and (is_sqlite or column.base == "numeric"):
@@ -93,8 +93,8 @@ def column_fits(field: Field, column: TableColumn, *, is_sqlite: bool) -> bool:
 
 
 def _keeps_digits(field: Field, column: TableColumn, *, is_sqlite: bool) -> bool:
-    """Return whether the field shows all digits after the decimal point of the numbers of the column. A number of
-    SQLite that is not whole is shown as empty in a `Number`."""
+    """Return whether the field shows all digits after the decimal point. In a SQLite file, a `Number` shows a number
+    with a fraction as empty."""
     if isinstance(field, Money):
         return is_sqlite if column.scale is None else column.scale <= field.scale
     return not isinstance(field, Number) or is_sqlite or (column.scale is not None and column.scale <= 0)
@@ -123,8 +123,7 @@ def _of_model(model: Declared, models: Mapping[str, Declared], database: Databas
 
 
 def _of_fingerprint(model: Declared, table: Table, relation: Relation) -> Iterator[Misfit]:
-    """Yield a misfit if the table is not the one with the fingerprint, or if fields read columns that were added
-    later."""
+    """Yield a misfit if the table does not have the fingerprint, or if a field reads a column that was added later."""
     definition, key = relation.definition, table.key_columns
     used = {name for field in model.fields.values() for name in field.table_columns} | {*table.deleted_columns}
     if definition is None and table.fingerprint:
@@ -179,8 +178,8 @@ def _of_kind(model: Declared, field: Field, relation: Relation, database: Databa
 def _of_ref(
     model: Declared, ref: Ref, relation: Relation, models: Mapping[str, Declared], database: Database
 ) -> Iterator[Misfit]:
-    """Yield a misfit if the columns of a ref have other types than the key of its target. The target may be a model of
-    another module, which is not checked."""
+    """Yield a misfit if the columns of a ref and the key of its target have different types. A target in another module
+    is not checked."""
     if ref.target not in models:
         return
     for name, key in zip(ref.table_columns, _key_of(models[ref.target], database), strict=False):
@@ -191,7 +190,7 @@ def _of_ref(
 
 
 def _key_of(model: Declared, database: Database) -> list[TableColumn]:
-    """Return the columns of the key of a model, or nothing if one does not exist."""
+    """Return the columns of the key of a model. The result is empty if one of them does not exist."""
     relation = None if model.table is None else database.relation(model.table)
     if model.table is None or relation is None:
         return []
@@ -201,7 +200,7 @@ def _key_of(model: Declared, database: Database) -> list[TableColumn]:
 
 
 def _family(column: TableColumn) -> str:
-    """Return the name that comparable types share."""
+    """Return the name of the family of comparable types that the column's type belongs to."""
     if column.base in ("integer", "bigint", "numeric"):
         return "number"
     return column.type_name if column.base in ("enum", "other") else column.base.removeprefix("ci")

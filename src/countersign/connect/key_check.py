@@ -1,5 +1,5 @@
-"""Reads tables of an existing database: looks for rows with the same key, where no unique index keeps them apart, and
-for tables that the role cannot read although it has the rights on their columns."""
+"""Checks tables of an existing database: finds tables without a unique index in which two rows have the same key, and
+tables that the role cannot read although it has the privileges on their columns."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,22 +13,22 @@ from countersign.kernel.security.encryption import MemoryCipher
 
 TIMEOUT_S = 5.0
 NOT_PERMITTED, TIMED_OUT, NO_EQUALITY = "42501", "57014", "42883"
-"""The SQLSTATE of a statement that the role may not run, that takes too long, and that compares values of a type
-without equality."""
+"""The SQLSTATEs of a missing privilege, of a timeout, and of a comparison of values whose type has no equality
+operator."""
 UNKNOWN_SETTING = "42704"
 NEEDS_SESSION = frozenset({UNKNOWN_SETTING, "22P02"})
-"""The SQLSTATEs of a policy that reads a setting which has no value: it does not exist, or is an empty text."""
+"""The SQLSTATEs of a policy that reads a setting without a value: the setting does not exist, or is an empty text."""
 
 # Rows with an empty value in the key are not records.
 _REPEATED = "SELECT 1 FROM {table} WHERE {filled} GROUP BY {columns} HAVING {count} 1 LIMIT 1"
-# Values are not fetched, because the driver looks up types that it does not know with statements of its own, whose
-# operators the database may replace.
+# Do not fetch values: for types that it does not know, the driver runs statements of its own, and the database may have
+# replaced the operators in them.
 _FIRST_ROW = "SELECT {columns} FROM {table} LIMIT 1"
 
 
 async def has_repeated_key(url: str, relation: Relation, key: Sequence[str]) -> bool | str:
-    """Return whether two rows have the same key, or the SQLSTATE of the statement if the database does not answer
-    within TIMEOUT_S. For SQLite that is TIMED_OUT.
+    """Return whether two rows have the same key. If the statement fails or takes longer than TIMEOUT_S, return its
+    SQLSTATE, which is always TIMED_OUT for SQLite.
 
     Raises:
         Unavailable: the database cannot be reached.
@@ -48,9 +48,9 @@ async def has_repeated_key(url: str, relation: Relation, key: Sequence[str]) -> 
 
 
 async def failures(url: str, tables: Mapping[str, tuple[Relation, Sequence[str]]]) -> dict[str, str]:
-    """Read one row of each of these tables of PostgreSQL, and map the names whose table cannot be read to the SQLSTATE.
-    A policy of a table or a view can need rights on other tables, which only reading shows. A table that takes longer
-    than TIMEOUT_S does not count.
+    """Read one row of each of these PostgreSQL tables, and map the name of each table that cannot be read to the
+    SQLSTATE. A view, or a policy of a table, may need privileges on other tables, which only a read reveals. A read
+    that takes longer than TIMEOUT_S is not a failure.
 
     Raises:
         Unavailable: the database cannot be reached.

@@ -1,5 +1,5 @@
-"""How the table of a model became what it is since its module text was written, as far as the fingerprint of the model
-shows it, and which of its columns are new."""
+"""Determines, from the fingerprint of a model, how its table has changed since the module text was written, and which
+columns are new."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,8 @@ GONE = "the column is gone"
 
 
 class LeftOut:
-    """The names that comments say are left out, without those of columns that were gone then."""
+    """The names of columns and tables that comments describe as left out, without columns that no longer existed at
+    that time."""
 
     def __init__(self, body: Iterable[object]) -> None:
         comments = [each.text for each in body if isinstance(each, Comment)]
@@ -23,27 +24,27 @@ class LeftOut:
         self.names = {each.partition(LEFT_OUT)[0] for each in self.comments}
 
     def contains(self, name: str) -> bool:
-        """Return whether the column or table with this name is left out."""
+        """Return whether a comment describes the column or table with this name as left out."""
         shown = printable(name)
         return shown in self.names or (LEFT_OUT in shown and is_about(name, self.comments))
 
 
 def is_about(name: str, comments: Collection[str]) -> bool:
-    """Return whether a comment says that the column or table with this name is left out."""
+    """Return whether one of the comments describes the column or table with this name as left out."""
     beginning = f"{printable(name)}{LEFT_OUT}"
     return any(each.startswith(beginning) for each in comments)
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """How a table became what it is.
+    """How a table has changed since its fingerprint was computed.
 
-    key        the columns of the key, with their present names
-    last       the highest number of a column that the fingerprint covers. Columns with higher numbers are new
-    is_same    the columns that the fingerprint covers are as they were
-    is_proven  nothing has changed but names or numbers, and `renamed` maps the former names to the present ones
+    key        the columns of the key, by their current names
+    last       the highest number of a column that the fingerprint covers; columns with higher numbers are new
+    is_same    the columns that the fingerprint covers are unchanged
+    is_proven  only names or numbers have changed, and `renamed` maps the former names to the current ones
     recreated  columns of a SQLite file that were dropped and created again
-    note       what has changed, in words, if it is known
+    note       a description of the change, if it is known
     """
 
     key: tuple[str, ...]
@@ -73,8 +74,8 @@ def history_of(text: ModelText, model: Declared, database: Database) -> History:
 
 
 def _gone(text: ModelText, model: Declared, relation: Relation) -> list[set[str]]:
-    """Return columns that the model names and that the table does not have: with those of comments, and without them,
-    because a comment can be about anything."""
+    """Return two sets of missing columns, which the model names and the table does not have: the first includes columns
+    that only comments name, the second does not, because a comment may name anything."""
     present = present_names(relation)
     declared = declared_columns(model) - present
     commented = declared | (LeftOut(text.body).names - present)
@@ -84,7 +85,7 @@ def _gone(text: ModelText, model: Declared, relation: Relation) -> list[set[str]
 def _changed(
     definition: TableDefinition, fingerprint: str, key: tuple[str, ...], gone: list[set[str]], *, is_sqlite: bool
 ) -> History:
-    """Return the history of a table that has changed, and in which one of these sets of columns may be gone."""
+    """Return the history of a changed table. `gone` lists possible sets of columns that were removed."""
     last = table_history.last_number(fingerprint)
     found = (table_history.renamed_columns(definition, fingerprint, key, each) for each in gone)
     explained = next((each for each in found if each is not None), None)
@@ -93,15 +94,15 @@ def _changed(
     if not is_sqlite:
         note = "" if explained is not None else table_history.explanation(definition, fingerprint, key, gone[0])
         return History(present_key, last, False, explained is not None, renamed, note=note)
-    # SQLite numbers its columns anew when one is dropped. The next one gets the number, and looks like a renamed one.
+    # When a column is dropped, SQLite renumbers the columns after it, so that the next column looks like a renamed one.
     last -= len(gone[0] - renamed.keys())
     recreated = table_history.recreated_columns(definition, fingerprint, key)
     return History(present_key, last, False, False, renamed, recreated)
 
 
 def new_columns(text: ModelText, model: Declared, relation: Relation, history: History) -> list[TableColumn]:
-    """Return the columns that were added after the module text was written, and that it does not name. Without a
-    fingerprint none is known to be new."""
+    """Return the columns that were added after the module text was written and that it does not name. Without a
+    fingerprint, return no columns."""
     if model.table is None or not model.table.fingerprint:
         return []
     numbers = numbers_of(relation)
@@ -117,12 +118,12 @@ def numbers_of(relation: Relation) -> Mapping[str, int]:
 
 
 def declared_columns(model: Declared) -> set[str]:
-    """Return the columns of the fields, of the key, and of the other options of the table."""
+    """Return the columns that the fields, the key and the other options of the table name."""
     named = {column for each in model.fields.values() for column in each.table_columns}
     return named | set(model.table.columns_without_field if model.table is not None else ())
 
 
 def present_names(relation: Relation) -> set[str]:
-    """Return the names of the columns of the table, as fields and as comments contain them."""
+    """Return the names of the table's columns, both unchanged and in the printable form that comments contain."""
     names_of_columns = {each.name for each in relation.columns} | set(relation.unreadable)
     return names_of_columns | set(map(printable, names_of_columns))

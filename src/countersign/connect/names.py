@@ -85,8 +85,8 @@ def unique(name: str, taken: Collection[str], suffix: str = "") -> str:
 
 
 def label(original: str, name: str) -> str:
-    """Return the label for a name that lost characters, such as accents or Japanese letters, or an empty text if its
-    default label is good enough."""
+    """Return a label if the name has lost characters of the original, such as accents or Japanese letters. Otherwise
+    the default label is sufficient, and the result is an empty text."""
     shown = " ".join(printable(original).split())[:MAX_LABEL_LENGTH]
     is_lossy = not original.isascii() or not words(original)
     has_letters = any(each.isalnum() for each in shown)

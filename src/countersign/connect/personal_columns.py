@@ -1,5 +1,5 @@
-"""Guesses which columns are secret or personal. The guess denies by default: text that it cannot clear is masked
-until a person says otherwise."""
+"""Guesses which columns are secret or personal. Text is masked by default, until a person decides that agents may read
+it."""
 
 import re
 import unicodedata
@@ -16,13 +16,13 @@ from countersign.declare.review import FREE_TEXT
 Verdict: TypeAlias = Literal["clear", "personal", "look", "secret"]
 
 MIN_RUN = 5
-"""The shortest word that is searched inside a run-together name such as `nationalidnumber`."""
+"""The minimum length of a word that is searched inside a name without separators, such as `nationalidnumber`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """What the guess knows of a table: each row is about one person, rows refer to people, or a column says what the
-    values of another one mean, or it keeps tokens or keys."""
+    """Facts about a table: whether each row is about one person, whether rows refer to people, whether one column
+    defines the meaning of another column's values, and whether the table stores tokens or keys."""
 
     is_about_people: bool = False
     refers_to_people: bool = False
@@ -40,10 +40,10 @@ class Guess:
 
 
 def guess(column: TableColumn, values: Sequence[str] = (), table: TableFacts | None = None) -> Guess:
-    """Return the verdict on a column, given different values of it.
+    """Return the verdict on a column, given some of its distinct values.
 
-    Text and uuids are masked, whatever their name and the values say: others may follow that differ. Numbers, dates and
-    enums are clear, except where their name or their table says that they are secret or personal.
+    Text and UUIDs are always masked, because later values may differ from the given ones. Numbers, dates and enums are
+    clear, unless the name of the column or its table indicates that they are secret or personal.
     """
     facts = table or TableFacts()
     said = re.search(r"\bpii:([a-z]+)", column.comment.lower())
@@ -57,8 +57,9 @@ def guess(column: TableColumn, values: Sequence[str] = (), table: TableFacts | N
 
 
 def facts_of_tables(relations: Sequence[Relation]) -> Mapping[RelationId, TableFacts]:
-    """Return the facts about each relation. A relation is about people by its name, or because its primary key refers
-    to such a relation. It refers to people by a foreign key or by the name of a column, also over other relations."""
+    """Return the facts about each relation. A relation is about people if its name says so, or if its primary key
+    refers to such a relation. A relation refers to people by a foreign key or by the name of a column, directly or
+    through other relations."""
     people = {each.id for each in relations if is_about_people(each)}
     people = _with_referring(relations, people, of_primary_key=True)
     near = people | {each.id for each in relations if any(_names_person(each, column) for column in each.columns)}
@@ -74,8 +75,8 @@ def facts_of_tables(relations: Sequence[Relation]) -> Mapping[RelationId, TableF
 def _with_referring(
     relations: Sequence[Relation], found: set[RelationId], *, of_primary_key: bool = False
 ) -> set[RelationId]:
-    """Return the found relations and those that refer to them, also over others. With `of_primary_key`, only foreign
-    keys of all columns of the primary key count."""
+    """Return the found relations and all relations that refer to them, directly or indirectly. With `of_primary_key`,
+    only foreign keys over all columns of the primary key count."""
     while True:
         more = {each.id for each in relations if _refers_to(each, found, of_primary_key=of_primary_key)} - found
         if not more:
@@ -126,14 +127,14 @@ def _is_secret(column: TableColumn) -> bool:
 
 
 def _has_word(parts: Sequence[str], known: frozenset[str]) -> bool:
-    """Return whether a name with these parts contains one of the words, also where the name is run together."""
+    """Return whether a name with these parts contains one of the words, also if the name has no separators."""
     run = "".join(parts)
     is_inside = any(len(word) >= MIN_RUN and word in run for word in known)
     return is_inside or not known.isdisjoint(_all_words(parts))
 
 
 def _all_words(parts: Iterable[str]) -> set[str]:
-    """Return the parts of a name, their singulars, and the words of the parts that are run together."""
+    """Return the parts of a name, their singulars, and the words inside parts without separators."""
     found = {word for part in parts for word in (part, *run_together.words(part, personal_words.VOCABULARY))}
     return found | {names.singular(word) for word in found}
 
@@ -159,12 +160,13 @@ def _with_share(reason: str, shape: str, share: float) -> str:
 
 
 def _value(column: TableColumn, table: TableFacts) -> Guess:
-    """Return the verdict on a column that is not text. Tokens stand for text only, so it is clear or not declared."""
+    """Return the verdict on a column that is not text. Only text can be replaced by tokens, so the column is either
+    clear or not declared."""
     return Guess("look", reason) if (reason := _reason_to_look(column, table)) else Guess("clear")
 
 
 def _reason_to_look(column: TableColumn, table: TableFacts) -> str:
-    """Return why a column that is not text is not clear, or an empty text."""
+    """Return the reason why a person must review a column that is not text, or an empty text."""
     parts = names.words(column.name)
     if _is_personal_value(column, parts, table):
         return "a personal value, and tokens stand for text only"
@@ -198,13 +200,13 @@ def _is_personal_value(column: TableColumn, parts: Sequence[str], table: TableFa
     written = unicodedata.normalize("NFKC", column.name).casefold()
     if _has_word(parts, personal_words.PERSONAL_VALUES) or _contains(written, personal_words.PERSONAL_VALUE_PARTS):
         return True
-    # A boolean value is no address and no number, whatever its name says.
+    # A boolean is neither an address nor a number, even if its name suggests so.
     return column.base != "bool" and bool(_label_of_name(column, table.is_about_people))
 
 
 def _is_identifying(column: TableColumn, parts: Sequence[str]) -> bool:
-    """Return whether the column is an integer whose name may be that of an identity number: `card_no`, or any name of
-    a large integer that is not one of a business process."""
+    """Return whether the column may contain an identity number: an integer with a name like `card_no`, or a large
+    integer whose name has no word of a business process."""
     if column.base not in ("integer", "bigint"):
         return False
     known = personal_words.NUMBERING_WORDS | personal_words.BUSINESS_WORDS
@@ -230,7 +232,7 @@ def _label_of_name(column: TableColumn, of_people: bool) -> str:
 
 
 def _label_in_run(written: str, name: str) -> str:
-    """Return the label of a word in a name whose words are not divided: `kundenvorname`, or a Japanese name."""
+    """Return the label of a word inside a name without separators, such as `kundenvorname` or a Japanese name."""
     text = unicodedata.normalize("NFKC", written).casefold()
     of_parts = (label for part, label in personal_words.LABEL_PARTS.items() if part in text)
     of_words = (label for word, label in personal_words.LABEL_OF_WORD.items() if len(word) >= MIN_RUN and word in name)

@@ -1,4 +1,4 @@
-"""The words in names of columns and tables from which the guess reads that values are secret or personal."""
+"""The words in names of columns and tables that indicate secret or personal values."""
 
 from collections.abc import Mapping
 
@@ -41,7 +41,7 @@ SECRET_PARTS = (
 SECRET_TABLES = frozenset({"token", "tokens", "otp", "totp", "api", "auth", "session", "sessions", "authtoken"})
 """The words of names of tables in which a column called `key` is secret."""
 
-# Maps a label to words of a name. A word of one language is enough: names mix languages.
+# Maps a label to words in several languages. One word is sufficient, because names mix languages.
 LABEL_WORDS: Mapping[str, frozenset[str]] = {
     "EMAIL": frozenset({"email", "mail", "emailaddress", "epost", "courriel", "correo"}),
     "PHONE": frozenset(
@@ -110,7 +110,8 @@ PEOPLE = frozenset(
 PEOPLE_PARTS = ("顧客", "社員", "従業員", "患者", "利用者", "会員", "生徒", "職員", "学生", "児童", "講師", "医師")
 PEOPLE_RUNS = ("customer", "employee", "person", "patient", "student", "mitarbeiter", "kunde", "member")
 
-# Words of numbers and dates about a person. Tokens stand for text only, so such a column is not declared.
+# Words in names of numbers and dates about a person. Only text can be replaced by tokens, so such a column is not
+# declared.
 PERSONAL_VALUES = frozenset(
     {
         *("birth", "birthday", "birthdate", "dob", "born", "age", "death", "salary", "wage", "income", "payrate"),
@@ -150,7 +151,7 @@ NUMBERING_WORDS = frozenset({"no", "nr", "num", "number", "nummer", "numero", "c
 IDENTITY_WORDS = frozenset({"card", "account", "konto", "tax", "steuer", "license", "badge", "acct", "routing"})
 ATTRIBUTE_WORDS = frozenset({"attribute", "meta", "property", "field", "key", "question", "observation"})
 VALUE_WORDS = frozenset({"value", "val", "wert", "answer"})
-"""The first words of columns whose meaning another column says, such as `attribute_id`."""
+"""The first words of names of columns that define the meaning of another column's values, such as `attribute_id`."""
 
 BUSINESS_WORDS = frozenset(
     {
@@ -168,11 +169,12 @@ BUSINESS_WORDS = frozenset(
         *("bezahlt", "rabatt", "mwst", "faellig", "bestellt", "versandt", "rechnung", "zahlung", "lieferung", "am"),
     }
 )
-"""The words of numbers, dates and states of a business process. A value in a table that refers to people is clear only
-if its name has no other word."""
+"""Words in names of numbers, dates and states of a business process. In a table that refers to people, a column is
+clear only if its name consists of these words."""
 HARMLESS_IN_PEOPLE = frozenset({"active", "activebool", "enabled", "deleted", "archived"})
 
-# Endings of the names of codes and counts, which are not what the words before them name.
+# Last words of names of codes and counts. With such an ending, the words before it do not describe the value:
+# `name_count` is not a name.
 HARMLESS_ENDINGS = ("type", "count", "at")
 
 
@@ -192,4 +194,4 @@ _FILLING_WORDS = frozenset(
 VOCABULARY = frozenset[str]().union(
     SECRET_WORDS, LABEL_OF_WORD, PERSONAL_VALUES, PEOPLE, _FILLING_WORDS, *LABEL_PAIRS, *SECRET_PAIRS
 )
-"""The words into which run-together names are divided."""
+"""The words that are searched inside names without separators."""

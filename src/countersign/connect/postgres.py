@@ -26,7 +26,7 @@ SAMPLE_TIMEOUT_MS = 300
 LOCK_TIMEOUT_MS = 1_000
 MAX_SAMPLE_LENGTH = 200
 
-# $1: the schemas, or an empty array for all schemas of applications. $2: the encoding of the answer.
+# $1: the schemas, or an empty array for all schemas of applications. $2: the encoding of the texts in the result.
 # A schema with the audit of the records service contains the tables of an installation, not those of an application,
 # and so does the schema of the recorded changes.
 _CATALOG = r"""
@@ -214,8 +214,9 @@ _EVENTS = {4: "INSERT", 8: "DELETE", 16: "UPDATE", 32: "TRUNCATE"}
 
 
 async def read(url: str, schemas: Sequence[str], compared: Collection[RelationId] | None = None) -> Database:
-    """Return the schema of the database: the tables and views that the role may read. `compared` are the only ones
-    whose definitions are read; without it, all are. A table that is locked, or a view over one, has no definition.
+    """Return the schema of the database: the tables and views that the role may read. Definitions are read only of the
+    relations in `compared`, or of all relations if it is not given. A locked table, or a view over one, has no
+    definition.
 
     Raises:
         Unavailable: the server cannot be reached.
@@ -237,7 +238,8 @@ async def read(url: str, schemas: Sequence[str], compared: Collection[RelationId
 async def _definitions(
     connection: AdminConnection, ids: Sequence[RelationId]
 ) -> Mapping[RelationId, TableDefinition]:
-    """Return the definitions of the relations. If one is locked, read each by itself, and leave out those that are."""
+    """Return the definitions of the relations. If a relation is locked, read each definition separately, and leave out
+    the locked relations."""
     async with postgres_admin.skip_locked(connection, timeout_ms=LOCK_TIMEOUT_MS):
         return await table_fingerprints.read("postgres", connection.fetch, ids)
     found: dict[RelationId, TableDefinition] = {}
@@ -248,8 +250,8 @@ async def _definitions(
 
 
 async def samples(url: str, relations: Sequence[Relation], limit: int) -> Samples:
-    """Return up to `limit` different values of each text column: the most common ones of the statistics, else those of
-    the first rows. A table whose rows take too long has no samples.
+    """Return up to `limit` distinct values of each text column: the most common values in the statistics of PostgreSQL,
+    or else values of the first rows. A table whose rows cannot be read in time has no samples.
 
     Raises:
         Unavailable: the server cannot be reached.
@@ -268,19 +270,19 @@ async def samples(url: str, relations: Sequence[Relation], limit: int) -> Sample
 
 
 async def _encoding(connection: AdminConnection) -> str:
-    """Return the encoding into which the server can convert each of its texts."""
+    """Return an encoding to which the server can convert all of its texts."""
     return str((await connection.fetch(_ENCODING))[0][0])
 
 
 def _decoded(value: object) -> str:
-    """Return the bytes as text. What is not valid UTF-8 is replaced."""
+    """Decode the bytes as UTF-8, and replace invalid bytes."""
     return cast("bytes", value).decode(errors="replace")
 
 
 async def _common_values(
     connection: AdminConnection, schemas: Sequence[str], limit: int, encoding: str
 ) -> dict[tuple[RelationId, str], tuple[str, ...]]:
-    """Return the values in the statistics, which are read without a scan of the tables."""
+    """Return the most common values from the statistics of PostgreSQL, which needs no table scan."""
     rows = await postgres_admin.fetch_within(
         connection, _COMMON_VALUES, [schemas, encoding], timeout_ms=SAMPLE_TIMEOUT_MS, has_fixed_path=True
     )
@@ -320,7 +322,7 @@ def _database(found: Mapping[str, Any], path: Sequence[str]) -> Database:
 
 
 def _wide_rights(found: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the role may do in the whole server. A superuser may do everything."""
+    """Return descriptions of the role's privileges on the whole server. A superuser may do everything."""
     if found["superuser"]:
         return ("is a superuser",)
     named = {
@@ -332,7 +334,7 @@ def _wide_rights(found: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _search_path(setting: str) -> tuple[str, ...]:
-    """Return the schemas of the setting without `$user`, which would be another schema for another role."""
+    """Return the schemas in the setting without `$user`, which is a different schema for each role."""
     parts = [part.strip() for part in setting.split(",")]
     names = [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts if part]
     return tuple(name for name in names if name != "$user")
@@ -389,7 +391,7 @@ def _column(found: Mapping[str, Any], path: Sequence[str]) -> TableColumn:
 
 
 def _type_name(name: str, path: Sequence[str]) -> str:
-    """Return the name of a type without the schema, if applications write it without."""
+    """Return the name of a type, without its schema if the schema is on the search path."""
     written = (f"{each}." if each.isidentifier() else f"{quoted(each)}." for each in path)
     return next((name.removeprefix(each) for each in written if name.startswith(each)), name)
 

@@ -1,5 +1,5 @@
-"""The rights of the role of Countersign in an existing PostgreSQL database: the SQL that grants what a module text
-names and nothing else, and what a role has beyond that."""
+"""The privileges of Countersign's role in an existing PostgreSQL database: the SQL that grants exactly the privileges
+that a module text needs, and the privileges that a role has in addition."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from countersign.kernel.database.postgres_watch import identifier, literal, quot
 
 MAX_ROLE_LENGTH = 63
 
-# A role may use what its roles have after SET ROLE, also if it does not inherit it. A function that returns a trigger
-# cannot be called.
+# After SET ROLE, a role can use the privileges of the roles that it is a member of, even if it does not inherit them.
+# Trigger functions cannot be called directly.
 _HELD = """
 WITH places AS (
     SELECT n.oid
@@ -99,10 +99,10 @@ _SETTINGS: Mapping[str, str] = {
 
 _PREPARE = (postgres_admin.FIXED_SEARCH_PATH, "SET LOCAL client_min_messages = notice")
 _MARK = "Reads tables for Countersign. SQL of countersign connect rights changes what it may read."
-"""The comment on a role that the SQL may change."""
+"""The comment that marks a role that this SQL created and may change."""
 
-# The settings hold in this database alone. What is as it should be is left alone, so that a later run needs no right to
-# change roles.
+# The settings apply to this database only. Settings that are already correct are not changed, so that a later run does
+# not need the privilege to change roles.
 _CREATE = """
 DECLARE
     setting text;
@@ -182,8 +182,8 @@ _CHECK = """
         RAISE EXCEPTION 'the role % has a comment or rights of others, which it keeps: name another one', {role};
     END IF;
 """
-# What the role owns, its own schema records and the tables in it, keeps the rights of its owner, and the SQL of
-# countersign connect watch grants the use of its schema.
+# Do not revoke privileges on objects that the role owns (the schema records and its tables), nor on the schema of
+# countersign connect watch, whose SQL grants them.
 _TAKE_BACK = """
 DECLARE
     held record;
@@ -250,7 +250,8 @@ BEGIN
 END
 """
 
-# A column of the type serial takes its next number from a sequence. An identity column needs no right for that.
+# A serial column takes its values from a sequence, on which the role needs USAGE. An identity column needs no such
+# privilege.
 _GRANT_SEQUENCES = """
 DECLARE
     sequence record;
@@ -348,9 +349,9 @@ END
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """What a role may do beyond reading what a module text names: reasons in words, and the columns that it may read
-    besides, as `schema.table.column`, with the number of those that PUBLIC may read. A superuser has the first reason
-    alone."""
+    """The privileges of a role that a module text does not need: descriptions of these privileges, the additional
+    columns that it may read (`schema.table.column`), and how many of these PUBLIC may read. For a superuser, there is
+    only the first description."""
 
     reasons: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -358,8 +359,8 @@ class Excess:
 
 
 def named_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...]]:
-    """Map the PostgreSQL tables of the models to the columns that the server reads: those of the keys and fields, and
-    those that count versions or mark deleted rows."""
+    """Map each PostgreSQL table of the models to the columns that the server reads: the columns of keys and fields, and
+    the columns that count versions or mark deleted rows."""
     found: dict[RelationId, dict[str, None]] = {}
     for model in models:
         if model.table is not None:
@@ -370,8 +371,8 @@ def named_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...
 
 
 def writable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...]]:
-    """Map the PostgreSQL tables that people write to the columns of their fields, and to those that count versions or
-    that a deletion marks."""
+    """Map each writable PostgreSQL table of the models to the columns that the server updates: the columns of fields,
+    the column that counts versions, and the column that a deletion sets."""
     found: dict[RelationId, dict[str, None]] = {}
     for model in models:
         if model.table is not None and model.table.writable:
@@ -383,8 +384,8 @@ def writable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, 
 
 
 def insertable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str, ...]]:
-    """Map the PostgreSQL tables that people write to the columns of new rows: those that people write, and the one that
-    marks deleted rows, which may need a value."""
+    """Map each writable PostgreSQL table of the models to the columns that the server sets in new rows: the columns
+    that it updates, and the column that marks deleted rows, which may require a value."""
     listed = list(models)
     found = writable_columns(listed)
     for each in listed:
@@ -395,14 +396,14 @@ def insertable_columns(models: Iterable[Declared]) -> dict[RelationId, tuple[str
 
 
 def deletable_tables(models: Iterable[Declared]) -> list[RelationId]:
-    """Return the PostgreSQL tables whose rows people delete, without those whose rows are marked instead."""
+    """Return the PostgreSQL tables whose rows are deleted, without tables whose rows are only marked as deleted."""
     tables = [each.table for each in models if each.table is not None]
     return sorted({relation_id(each.relation) for each in tables if each.deletes and not each.deleted})
 
 
 def grants(models: Iterable[Declared], role: str, source: str) -> str:
-    """Return the SQL that creates the role, or that changes what an existing role may do to what the models name.
-    `source` names the module texts.
+    """Return the SQL that creates the role, or changes its privileges, so that it has exactly the privileges that the
+    models need. `source` names the module texts.
 
     The statements can be run again after a change of a module text. They contain no password.
     """
@@ -412,10 +413,10 @@ def grants(models: Iterable[Declared], role: str, source: str) -> str:
 
 
 def is_role_name(name: str) -> bool:
-    """Return whether the name can be that of a new role. Backslashes are refused, because settings of the server decide
-    what they mean in literals."""
+    """Return whether the name is valid for a new role. Backslashes are refused, because their meaning in literals
+    depends on settings of the server."""
     is_short = 0 < len(name.encode()) <= MAX_ROLE_LENGTH
-    # PostgreSQL takes these two for PUBLIC and for no role, also in quotes.
+    # PostgreSQL interprets these two names as PUBLIC and as no role, even in quotes.
     is_free = name not in ("public", "none") and not name.startswith("pg_")
     return is_short and name.isprintable() and "\\" not in name and is_free
 
@@ -461,7 +462,7 @@ def _lines(
     ]
     if writable:
         statements.append(_MAKE_SCHEMA.format(name=role_literal))
-    # Warnings and notices name rights that are missing, also those that policies and views need.
+    # Warnings and notices name missing privileges, including those that policies and views need.
     yield from part([*statements, _NAME_MISSING.format(role=role_literal)])
     yield ""
 
@@ -478,7 +479,7 @@ def part(statements: Iterable[str]) -> Iterator[str]:
 def _more_columns(
     needed: Mapping[RelationId, tuple[str, ...]], database: Database
 ) -> Iterator[tuple[Relation, str]]:
-    """Yield the columns that the role may read and that are not needed, without those of extensions."""
+    """Yield the columns that the role may read without needing them, except columns of extensions."""
     for relation in database.relations:
         names = [each.name for each in relation.columns if each.name not in needed.get(relation.id, ())]
         yield from ((relation, each) for each in names if relation.kind != "extension")
@@ -489,8 +490,7 @@ def _as_json(tables: Iterable[RelationId]) -> str:
 
 
 async def excess(url: str, models: Mapping[str, Declared], database: Database) -> Excess:
-    """Return what the role of a PostgreSQL database may do beyond reading what the models name. Tables of extensions do
-    not count.
+    """Return the privileges of the role that the models do not need. Tables of extensions are ignored.
 
     Raises:
         Unavailable: the server cannot be reached.

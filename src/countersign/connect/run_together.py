@@ -1,11 +1,11 @@
-"""Words of names that are run together, such as `managerpin`."""
+"""Splits names without separators, such as `managerpin`, into words."""
 
 from collections.abc import Collection
 
 
 def words(name: str, vocabulary: Collection[str]) -> set[str]:
-    """Return the words of each division of the name into words of the vocabulary. The result is empty if no such
-    division exists, or if the name is itself a word."""
+    """Return the words of every possible split of the name into words of the vocabulary. The result is empty if the
+    name cannot be split, or is itself a word."""
     if name in vocabulary:
         return set()
     longest = max(map(len, vocabulary), default=0)

@@ -12,7 +12,7 @@ RelationKind: TypeAlias = Literal[
     "table", "partitioned", "partition", "inherited", "view", "materialized", "foreign", "extension", "undecodable",
     "undecodable_part", "unknown",
 ]  # fmt: skip
-"""What a relation is. `inherited` is the parent of tables that inherit from it, `partition` a part of a partitioned
+"""The kind of a relation. `inherited` is the parent of tables that inherit from it, `partition` a part of a partitioned
 table, and `extension` a table that belongs to an extension. The name of an `undecodable` relation is not valid UTF-8,
 and a name inside an `undecodable_part` is not."""
 
@@ -23,8 +23,8 @@ BaseType: TypeAlias = Literal[
     "text", "citext", "integer", "bigint", "numeric", "float", "money", "bool", "date", "moment", "local_moment",
     "time", "interval", "enum", "uuid", "address", "json", "bytes", "array", "other",
 ]  # fmt: skip
-"""The types that differ for the declaration. `moment` has a time zone, `local_moment` has none, and `address` is the
-address of a network or device."""
+"""The column types that are declared differently. `moment` is a time with a time zone, `local_moment` a time without
+one, and `address` a network or device address."""
 
 RelationId: TypeAlias = tuple[str, str]
 """The schema and the name of a relation."""
@@ -121,9 +121,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The schema of a database. `search_path` is the path of its own applications, without `$user`. `wide_rights` says
-    what the role may do in the whole server that a role for reading needs not. `is_utf_16` and `is_wal` describe a
-    SQLite file: the encoding of its texts, and whether it has a write-ahead log."""
+    """The schema of a database. `search_path` is the search path of its applications, without `$user`. `wide_rights`
+    describes server-wide privileges of the role that reading does not need. `is_utf_16` and `is_wal` describe a SQLite
+    file: the encoding of its texts, and whether it has a write-ahead log."""
 
     product: str
     name: str
@@ -143,13 +143,14 @@ class Database:
         return self.product.startswith("SQLite")
 
     def wide_rights_on(self, relations: Iterable[Relation]) -> tuple[str, ...]:
-        """Return the rights with which functions of the database would run if the role read rows of these tables."""
+        """Return the excessive privileges of the role, with which functions of the database would run if the role read
+        rows of these tables."""
         owns = ("owns tables",) if not self.is_superuser and any(each.is_owned for each in relations) else ()
         return (*self.wide_rights, *owns)
 
     def relation(self, table: Table) -> Relation | None:
-        """Return the relation that a model adopts, or None if the role sees no such relation. SQLite ignores the case
-        of names. The relation of the table must be valid."""
+        """Return the relation of a model's table, or None if the role sees no such relation. SQLite ignores the case of
+        names. `table.relation` must be valid."""
         schema, name = relation_id(table.relation)
         if self.is_sqlite:
             return next((each for each in self.relations if each.name.lower() == name.lower()), None)
@@ -162,4 +163,4 @@ class Database:
 
 
 Samples: TypeAlias = Mapping[tuple[RelationId, str], tuple[str, ...]]
-"""Maps a relation and the name of a column to different values of the column. They are in memory only."""
+"""Maps a relation and the name of a column to distinct values of the column. The values are never stored."""

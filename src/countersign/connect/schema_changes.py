@@ -1,5 +1,6 @@
-"""What has changed in a database since a module text was written, and the module text with these changes. What a person
-has written stays: a field keeps its name and its label, and a field without a column becomes a comment."""
+"""Finds what has changed in a database since a module text was written, and applies the changes to the module text.
+Edits by people are kept: a field keeps its name and its label, and a field whose column was removed becomes a
+comment."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,21 +46,21 @@ _KEPT = (
     *("label", "label_de", "help", "required", "unique", "unique_with", "shared_by", "index", "restricted"),
     *("needs_approval", "readonly"),
 )
-"""The options of every kind of field, which a field with a new kind keeps."""
+"""The options that every kind of field has. A field keeps them when its kind changes."""
 _UNDECIDED = f"{review.LOOK}no one has looked at its column"
 _TEXTS = ("Text", "LongText")
 _ASKED = (*_TEXTS, "Select", "Bool")
-"""The kinds of fields in clear that a person is asked about when their column has another name."""
+"""The declaration words of fields in clear that a person must confirm when their column was renamed."""
 _NO_VALUES = ("Ref", "Workflow")
-"""The declaration words of fields that show no value of the table."""
+"""The declaration words of fields that do not show values of the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChange:
-    """What has changed in the table of a model.
+    """The changes of one model's table.
 
-    lines      the changes in words, each with a sign: `+` new, `-` gone, `~` renamed, `!` needs a look
-    changed    the class with the changes, or None if the changes cannot be taken over
+    lines      the changes in words, each with a sign: `+` new, `-` removed, `~` renamed, `!` must be reviewed
+    changed    the class with the changes, or None if the changes cannot be applied
     is_proven  the table is the one that was reviewed, apart from the lines, neither the key nor the kind of a field
                changes, and agents read no new column in clear. Otherwise a person has to look at the fields
     clear      the fields that agents read in clear, with the changes, each with its column if that has another name
@@ -73,8 +74,8 @@ class ModelChange:
 
 
 def histories_of(module: ModuleText, models: Mapping[str, Declared], database: Database) -> dict[str, History]:
-    """Return how the tables of these models became what they are. Guesses of former definitions take time, so the
-    histories are computed once."""
+    """Return the histories of the tables of these models. Guessing former definitions is slow, so the histories are
+    computed once and passed to the other functions."""
     return {
         name: history_of(each, models[name], database) for each in module.models if (name := model_name(each)) in models
     }
@@ -87,8 +88,8 @@ def changes(
     samples: Samples,
     histories: Mapping[str, History] | None = None,
 ) -> list[ModelChange]:
-    """Return the changes of the tables of these models, which are those of the module text that have a table.
-    `samples` are values of new columns, for the guess. Without histories they are computed."""
+    """Return the changes of the tables of the module text's models. `samples` are values of new columns, which help to
+    guess whether the columns are personal. If `histories` is missing, they are computed."""
     texts = {name: each for each in module.models if (name := model_name(each)) in models}
     if histories is None:
         histories = histories_of(module, models, database)
@@ -100,7 +101,7 @@ def changes(
 
 
 def new_tables(module: ModuleText, models: Mapping[str, Declared], database: Database) -> list[str]:
-    """Return the tables with a key that the module text names neither in a model nor in a comment."""
+    """Return the tables with a key that neither a model nor a comment of the module text names."""
     known = {relation.id for relation in _relations(models, database).values()}
     left_out = LeftOut(module.body)
     return [
@@ -111,7 +112,7 @@ def new_tables(module: ModuleText, models: Mapping[str, Declared], database: Dat
 def relations_with_new_columns(
     module: ModuleText, models: Mapping[str, Declared], database: Database, histories: Mapping[str, History]
 ) -> list[Relation]:
-    """Return the tables of the models that have columns which were added after the module text was written."""
+    """Return the tables of the models to which columns were added after the module text was written."""
     relations = _relations(models, database)
     return [
         relations[name]
@@ -122,7 +123,7 @@ def relations_with_new_columns(
 
 
 def accepted(module: ModuleText, changes: Collection[ModelChange]) -> ModuleText:
-    """Return the module text with these changes, and with the number of its columns to look at."""
+    """Apply the changes to the module text, and update its number of columns to review."""
     changed = {each.changed.class_name: each.changed for each in changes if each.changed is not None}
     body = tuple(changed.get(each.class_name, each) if isinstance(each, ModelText) else each for each in module.body)
     return review.decided(replace(module, body=body), {}) if changed else module
@@ -136,7 +137,7 @@ def _relations(models: Mapping[str, Declared], database: Database) -> dict[str, 
 def _fresh_models(
     models: Mapping[str, Declared], database: Database, samples: Samples, histories: Mapping[str, History]
 ) -> dict[RelationId, ModelText]:
-    """Return the models that a draft of the same tables, with the same keys, has now. Its refs name the models of the
+    """Draft the models of the same tables, with the same keys, from the current schema. The refs name the models of the
     module text."""
     relations = _relations(models, database)
     if not relations:
@@ -156,7 +157,7 @@ def _fresh_models(
 def _present_keys(
     relations: Mapping[str, Relation], histories: Mapping[str, History]
 ) -> dict[RelationId, UniqueKey]:
-    """Return the keys of the models whose columns all exist."""
+    """Return the keys whose columns all exist."""
     found: dict[RelationId, UniqueKey] = {}
     for name, relation in relations.items():
         key = histories[name].key if name in histories else ()
@@ -171,7 +172,7 @@ def _place(model: ModelText) -> str:
 
 
 def _with_target(item: FieldText | Comment, given_names: Mapping[str, str]) -> FieldText | Comment:
-    """Return the ref with the name that the module text gives to its target."""
+    """Replace the target of the ref by the name that the module text uses for this model."""
     if isinstance(item, Comment) or item.call.word != "Ref":
         return item
     target = str(next(iter(item.call.arguments)))
@@ -208,7 +209,7 @@ class _Comparison:
         self._is_proven = history.is_proven
 
     def change(self) -> ModelChange:
-        """Return the changes."""
+        """Compare the model with its table."""
         relation = self._relation
         if relation is None:
             self._lines.append(f"! its table {self._table.relation} is gone, or may no longer be read")
@@ -233,7 +234,7 @@ class _Comparison:
         return ModelChange(self._model.name, lines, changed, self._is_proven, tuple(map(_with_column_name, clear)))
 
     def _explain(self, relation: Relation) -> None:
-        """Say how the table differs from the one with the fingerprint."""
+        """Add lines about how the table differs from the reviewed table."""
         history = self._history
         for old, new in history.renamed.items():
             is_called = "is now called" if history.is_proven else "is gone, or may now be called"
@@ -246,7 +247,7 @@ class _Comparison:
             self._explain_unknown(relation)
 
     def _explain_unknown(self, relation: Relation) -> None:
-        """Say that the change of the table is not known, and what the table is now."""
+        """Add lines that say that the change of the table is unknown, and describe the current table."""
         self._lines.append(
             f"! {relation.place} is no longer the table that was reviewed, and columns may have exchanged their "
             "names, so the model is hidden"
@@ -265,7 +266,7 @@ class _Comparison:
         return bool(self._table.fingerprint) and (is_later or column in self._history.recreated)
 
     def _item(self, item: FieldText | Comment, relation: Relation) -> FieldText | Comment:
-        """Return what becomes of a part of the class."""
+        """Return the updated field or comment."""
         if isinstance(item, Comment):
             return self._comment(item, relation)
         field = self._model.fields.get(item.name)
@@ -284,7 +285,8 @@ class _Comparison:
         return self._of_column(item, moved, field, relation.column(columns[0]))
 
     def _of_column(self, item: FieldText, moved: FieldText, field: Field, column: TableColumn) -> FieldText | Comment:
-        """Return what becomes of a field whose column exists. `moved` names its present column."""
+        """Return the updated field for a column that exists. `moved` is the field with the current name of its
+        column."""
         if not self._needs_look(item, moved, column):
             if moved != item and item.call.word in _ASKED and not _is_personal(item):
                 self._is_proven = False
@@ -299,7 +301,8 @@ class _Comparison:
     def _without_columns(
         self, item: FieldText, moved: FieldText, gone: Sequence[str], relation: Relation
     ) -> FieldText | Comment:
-        """Return what becomes of a field some of whose columns are gone, or may no longer be read."""
+        """Return the updated field, or a comment in its place, if columns of the field were removed or may no longer be
+        read."""
         names_gone = ", ".join(gone)
         if not set(relation.unreadable).isdisjoint(gone):
             self._lines.append(f"! the role may no longer read {names_gone}: grant SELECT")
@@ -308,16 +311,16 @@ class _Comparison:
         return Comment(printable(f"{names_gone}{LEFT_OUT}{GONE}; it was {commented_line(item)}"))
 
     def _gone(self) -> str:
-        """Return what is known of a column whose name the table no longer has."""
+        """Describe what is known about a column whose name no longer exists in the table."""
         return GONE if self._is_explained() else "no column has this name now, and its column may have another name"
 
     def _is_explained(self) -> bool:
-        """Return whether it is known what has changed, so that all other columns are as they were."""
+        """Return whether the change is known, which implies that all other columns are unchanged."""
         return self._history.is_same or self._history.is_proven or bool(self._history.note)
 
     def _needs_look(self, item: FieldText, moved: FieldText, column: TableColumn) -> bool:
-        """Return whether the column of a field may be another one than that which a person has looked at, or has a
-        name of something else now."""
+        """Return whether the column may not be the column that a person has reviewed, or has a new name that suggests
+        other content."""
         if self._history.is_proven:
             return moved != item and self._has_a_personal_name(moved, column)
         if moved != item or self._is_new(column.name):
@@ -325,8 +328,8 @@ class _Comparison:
         return not self._is_explained() and not _is_personal(item)
 
     def _explain_new(self, item: FieldText, columns: Collection[str]) -> None:
-        """Say that the field reads a column that the fingerprint does not cover. A person may have written the field
-        for it, or it has the name of another column that is gone."""
+        """Add a line about a field that reads a column that the fingerprint does not cover. A person may have added the
+        field for this column, or the column has the same name as a removed column."""
         new = ", ".join(filter(self._is_new, columns))
         if self._history.is_proven:
             self._lines.append(f"! {new} is newer than the fingerprint, so the model is hidden: {source_line(item)}")
@@ -335,8 +338,9 @@ class _Comparison:
             self._lines.append(f"! {new} is a new column with this name: {source_line(item)}")
 
     def _has_a_personal_name(self, item: FieldText, column: TableColumn) -> bool:
-        """Return whether the present name of a renamed column says that it is secret, or is personal and agents read
-        it in clear. The fingerprint proves that it is the same column, and not that it has the same content."""
+        """Return whether the new name of a renamed column suggests that it is secret, or that it is personal although
+        agents read it in clear. The fingerprint proves that it is the same column, but not that its content is
+        unchanged."""
         drafted = self._drafted(column.name)
         if isinstance(drafted, Comment):
             is_secret = drafted.text == printable(f"{column.name}{LEFT_OUT}secret")
@@ -345,7 +349,7 @@ class _Comparison:
         return not _is_personal(item) and _is_personal(drafted) and not is_undecided
 
     def _has_another_verdict(self, column: TableColumn) -> bool:
-        """Return whether the column has a name that a person has to look at, for another reason than at its former
+        """Return whether the new name of the column must be reviewed, for a reason that does not apply to its former
         name."""
         former = next((old for old, new in self._history.renamed.items() if new == column.name), column.name)
         if self._relation is None:
@@ -357,8 +361,8 @@ class _Comparison:
         return now.verdict != "clear" and now != before
 
     def _masked(self, item: FieldText, column: TableColumn) -> FieldText | Comment:
-        """Return the field of a column that may not be the one that was reviewed, so that agents see no more of it than
-        in a draft."""
+        """Return the field, masked at least as much as in a new draft, because its column may not be the reviewed
+        column."""
         if _is_personal(item):
             return _undecided(item)
         drafted = self._drafted(column.name)
@@ -373,8 +377,8 @@ class _Comparison:
         return _undecided(replace(item, call=replace(item.call, options=options)))
 
     def _comment(self, comment: Comment, relation: Relation) -> Comment:
-        """Return the comment on a column that is left out with the present name of the column, or with the remark that
-        the column is gone."""
+        """Return the comment on a left-out column with the current name of the column, or with a remark that the column
+        was removed."""
         name, is_left_out, reason = comment.text.partition(LEFT_OUT)
         for old, new in self._history.renamed.items():
             if is_about(old, [comment.text]):
@@ -386,8 +390,8 @@ class _Comparison:
         return Comment(f"{name}{LEFT_OUT}{GONE}; it was left out: {reason}")
 
     def _of_type(self, item: FieldText, field: Field, column: TableColumn) -> FieldText | Comment:
-        """Return the field as it is, or as a draft declares its column if the table is another one and the kind no
-        longer fits the type. If the table is the one that was reviewed, a person has chosen the kind for the type."""
+        """Return the field unchanged, or redrafted if the table is not the reviewed table and the kind no longer fits
+        the type of the column. In the reviewed table, a person has chosen the kind for the type."""
         is_fitting = fit.column_fits(field, column, is_sqlite=self._database.is_sqlite)
         if is_fitting or self._history.is_same or self._history.is_proven:
             return self._with_labels(item, column)
@@ -401,8 +405,8 @@ class _Comparison:
         return self._redrafted(item, drafted, column)
 
     def _redrafted(self, item: FieldText, drafted: FieldText, column: TableColumn) -> FieldText:
-        """Return the field as the draft declares its column, with its own name, labels and restrictions, and with a
-        comment that keeps its declaration."""
+        """Declare the field as in a new draft, but keep its name, labels and restrictions, and its former declaration
+        as a comment."""
         kept = tuple((name, value) for name, value in item.call.options if name in _KEPT)
         others = {"column", "label", "label_de", *(name for name, _ in kept)}
         options = tuple((name, value) for name, value in drafted.call.options if name not in others)
@@ -412,7 +416,7 @@ class _Comparison:
         return redrafted if _is_personal(redrafted) else _undecided(redrafted)
 
     def _drafted(self, column: str) -> FieldText | Comment:
-        """Return what a draft has for the column. A column of a key or of a ref has nothing."""
+        """Return the field or comment for the column in the new draft. A column of a key or of a ref has neither."""
         for each in self._fresh.body if self._fresh is not None else ():
             if isinstance(each, FieldText) and columns_of(each) == (column,) and each.call.word != "Ref":
                 return each
@@ -421,8 +425,8 @@ class _Comparison:
         return Comment(printable(f"{column}{LEFT_OUT}{_UNDECIDED}"))
 
     def _with_labels(self, item: FieldText, column: TableColumn) -> FieldText:
-        """Return a select with the values that an enum type got. Other fields stay as they are, and so does a select
-        that names the values of its options. A person may have taken an option out, so a person has to confirm it."""
+        """Add new values of an enum type to a select as options, which a person must confirm, since a person may have
+        removed an option before. Other fields, and selects with the option `values`, are returned unchanged."""
         is_select = item.call.word == "Select" and column.base == "enum"
         if not is_select or not {name for name, _ in item.call.options}.isdisjoint(("values", "unknown")):
             return item
@@ -446,7 +450,7 @@ class _Comparison:
                 taken.add(added.name)
                 types = ", ".join(f"{each} {new[each].type_name}" for each in columns_of(item))
                 self._lines.append(f"+ {types}: not in the file, so agents do not see it: {source_line(added)}")
-                # A person has to look at a column before agents read it in clear.
+                # A person must review a new column before agents may read it in clear.
                 self._is_proven = self._is_proven and (added.call.word in _NO_VALUES or _is_personal(added))
                 found.append(added)
         return found
@@ -474,8 +478,8 @@ class _Comparison:
         return [comment]
 
     def _options(self, relation: Relation) -> tuple[tuple[str, Value], ...] | None:
-        """Return the options of the class with the present key and fingerprint, or None if the table has no key. A key
-        whose columns exist stays, because ids of records are computed from it."""
+        """Return the options of the class with the current key and fingerprint, or None if the table has no key. A key
+        whose columns exist is kept, because the ids of records are computed from it."""
         table = _table_call(self._text)
         given = dict(table.options)
         key = self._present_key(relation)
@@ -508,7 +512,7 @@ class _Comparison:
         return tuple(map(str, fresh)) if isinstance(fresh, tuple) else (str(fresh),)
 
     def _explain_key(self, relation: Relation) -> None:
-        """Say that no unique index covers the key of a table that has changed."""
+        """Add a line if no unique index covers the key of a changed table."""
         key = self._history.key
         has_index = any(set(each.columns) <= set(key) for each in relation.keys)
         if not self._history.is_proven and not has_index and relation.kind not in ("view", "materialized"):
@@ -516,7 +520,7 @@ class _Comparison:
 
 
 def _undecided(field: FieldText) -> FieldText:
-    """Return the field with the comment that no one has looked at its column, before the comment that it has."""
+    """Put the remark that the column was not reviewed before the comment of the field."""
     if field.comment.startswith(review.LOOK):
         return field
     return replace(field, comment="; ".join(filter(None, (_UNDECIDED, field.comment))))
@@ -527,13 +531,14 @@ def _is_personal(field: FieldText) -> bool:
 
 
 def _with_column_name(field: FieldText) -> str:
-    """Return the name of the field, and its column if that has another name."""
+    """Return the name of the field, followed by the name of its column if they differ."""
     columns = ", ".join(columns_of(field))
     return field.name if columns == field.name else f"{field.name} ({columns})"
 
 
 def _with_choices(call: Call, known: Sequence[str], allowed: Sequence[str], added: Sequence[str]) -> Call:
-    """Return a select with more options, and with the values of all if one is not the name of its option."""
+    """Add options to a select. If the name of an option differs from its value, also map all options to their
+    values."""
     choices, values = draft.choices(added, known)
     options = call.options
     if any(label != option for label, option in values):
@@ -543,19 +548,19 @@ def _with_choices(call: Call, known: Sequence[str], allowed: Sequence[str], adde
 
 
 def _option_name(argument: Value) -> str:
-    """Return the name of an argument of a select, which is a text or an Option(…)."""
+    """Return the name of an option of a select, which is declared as a text or as Option(…)."""
     return str(next(iter(argument.arguments), "")) if isinstance(argument, Call) else str(argument)
 
 
 def columns_of(field: FieldText) -> tuple[str, ...]:
-    """Return the columns of a field of a draft."""
+    """Return the columns of a drafted field."""
     options = dict(field.call.options)
     found = options.get("columns") or options.get("column") or field.name
     return tuple(str(each) for each in found) if isinstance(found, tuple) else (str(found),)
 
 
 def _with_columns(field: FieldText, columns: tuple[str, ...]) -> FieldText:
-    """Return the field of these columns. A field with the name of its column needs no option."""
+    """Return the field with these columns. If the field has the name of its only column, the option is omitted."""
     name = "columns" if field.call.word == "Ref" else "column"
     value: Value = columns if len(columns) > 1 else next(iter(columns))
     options = tuple((each, given) for each, given in field.call.options if each != name)

@@ -61,7 +61,7 @@ _VERSION = "SELECT sqlite_version()"
 # The first row with an empty value in the key.
 _EMPTY_KEY = "SELECT 1 FROM {table} WHERE {column} IS NULL LIMIT 1"
 _FIRST_ROWS = "SELECT {columns} FROM {table} LIMIT 2000"
-# Blobs, because text is not always valid in its encoding.
+# Read texts as blobs, because a text may be invalid in its encoding.
 _SAMPLE = f"substr(CAST({{column}} AS BLOB), 1, {4 * MAX_SAMPLE_LENGTH})"
 _ENCODING = "SELECT encoding FROM pragma_encoding"
 _UTF_8 = "UTF-8"
@@ -70,8 +70,7 @@ _JOURNAL_MODE = "PRAGMA journal_mode"
 _KINDS: Mapping[str, RelationKind] = {
     "table": "table", "view": "view", "virtual": "extension", "shadow": "extension"
 }  # fmt: skip
-# A column of SQLite accepts a value of any type. Only these types limit how the values are shown; each other column is
-# text.
+# A column of SQLite accepts values of any type. Columns of all other declared types are read as text.
 _BASES: Mapping[str, BaseType] = {
     **dict.fromkeys(("INTEGER", "INT", "SMALLINT", "MEDIUMINT", "TINYINT", "INT2", "INT4"), "integer"),
     **dict.fromkeys(("BIGINT", "INT8", "UNSIGNED BIG INT"), "bigint"),
@@ -132,8 +131,8 @@ async def read(url: str) -> Database:
 
 
 async def samples(url: str, relations: Sequence[Relation], limit: int) -> Samples:
-    """Return up to `limit` different values of each text column, from the first rows. A table whose rows take too long
-    has no samples.
+    """Return up to `limit` distinct values of each text column, from the first rows. A table whose rows cannot be read
+    in time has no samples.
 
     Raises:
         Unavailable: the file cannot be opened.
@@ -176,7 +175,7 @@ async def _encoding(database: ExistingDatabase) -> str:
 
 
 async def _decodable_relation(database: ExistingDatabase, name: str, kind: str, has_no_rowid: bool) -> Relation:
-    """Return the relation, or one without columns if a name in it is not valid text."""
+    """Return the relation; without columns if a name in it is not valid text."""
     if UNDECODABLE in name:
         return Relation("", name, "undecodable", ())
     try:
@@ -202,8 +201,8 @@ async def _relation(database: ExistingDatabase, name: str, kind: str, has_no_row
 
 
 async def _is_rowid(database: ExistingDatabase, table: str, primary: Sequence[_ColumnRow]) -> bool:
-    """Return whether the primary key is the row number, which is never empty. INTEGER PRIMARY KEY DESC is another
-    column, which has an index."""
+    """Return whether the primary key is the rowid, which is never empty. INTEGER PRIMARY KEY DESC is an ordinary column
+    with an index."""
     is_integer = len(primary) == 1 and primary[0].type_name.upper() == "INTEGER"
     return is_integer and not await database.scan(_PRIMARY_INDEX, table)
 
@@ -218,7 +217,7 @@ async def _keys(
     indexes: dict[str, list[str | None]] = {}
     for index, column in await database.scan(_UNIQUE_INDEXES, table):
         indexes.setdefault(index, []).append(column)
-    # An expression has no column, so it is not among the required ones.
+    # An indexed expression has no column name, so it never counts as required.
     given = (tuple(map(str, each)) for each in indexes.values() if required.issuperset(each))
     return (*found, *(UniqueKey(each) for each in given if each != primary))
 
@@ -233,7 +232,8 @@ async def _is_filled(database: ExistingDatabase, table: str, key: Sequence[str],
 
 
 async def _foreign_keys(database: ExistingDatabase, table: str) -> tuple[ForeignKey, ...]:
-    """Return the foreign keys as declared: the target may be written in another case, and without its columns."""
+    """Return the foreign keys as declared: the name of the target may differ in case, and its columns may be
+    omitted."""
     found: dict[int, ForeignKey] = {}
     for number, target, column, target_column, on_delete in await database.scan(_FOREIGN_KEYS, table):
         known = found.get(number, ForeignKey((), ("", target), (), "refuse"))
@@ -251,7 +251,7 @@ def _primary(relation: Relation) -> tuple[str, ...]:
 def _resolved(
     relation: Relation, names: Mapping[str, str], primary: Mapping[str, tuple[str, ...]]
 ) -> Relation:
-    """Return the relation with the real names of the targets of its foreign keys."""
+    """Replace the targets of the relation's foreign keys by the actual names of the tables and columns."""
     own = {each.name.lower(): each.name for each in relation.columns}
     found: list[ForeignKey] = []
     for each in relation.foreign_keys:

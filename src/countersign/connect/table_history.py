@@ -1,5 +1,6 @@
-"""What a table was like when its fingerprint was written. A fingerprint is a hash, so earlier definitions are guessed
-and proven: columns that were renamed, columns that have exchanged their names, and columns with other numbers."""
+"""Reconstructs the definition that a table had when its fingerprint was computed. A fingerprint is a hash, so earlier
+definitions are guessed and then verified: renamed columns, columns that have exchanged their names, and renumbered
+columns."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,18 +11,18 @@ from typing import Any
 from countersign.kernel.database.table_fingerprints import TableDefinition
 
 MAX_COLUMNS = 60
-"""Guesses are made for tables with at most this many columns."""
+"""The maximum number of columns of a table whose former definition is guessed."""
 MAX_RENAMED = 4
-"""The largest number of renamed columns that is guessed."""
+"""The maximum number of renamed columns in one guess."""
 MAX_GUESSES = 5_000
 MAX_NUMBERINGS = 1_000
-"""The largest number of guesses of the numbers that the columns of a restored table had."""
+"""The maximum number of guesses."""
 
 _TYPES = (
     *("int4", "int8", "text", "varchar", "bpchar", "bool", "date", "timestamp", "timestamptz", "numeric", "int2"),
     *("float4", "float8", "uuid", "json", "jsonb", "bytea", "inet", "time", "interval"),
 )
-"""Types that a column can have had."""
+"""The former types that are guessed for a column."""
 
 
 def last_number(fingerprint: str) -> int:
@@ -40,9 +41,9 @@ def numbers(definition: TableDefinition) -> dict[str, int]:
 def renamed_columns(
     definition: TableDefinition, fingerprint: str, key: Collection[str], missing: Collection[str]
 ) -> Mapping[str, str] | None:
-    """Map the names that columns had to their present names, if that alone explains why the definition does not fit the
-    fingerprint. Return None if it does not. `key` is the key of the records then, and `missing` are columns that the
-    table no longer has."""
+    """Map the former names of columns to their current names if renaming alone explains the changed fingerprint;
+    otherwise return None. `key` is the former key of the records, and `missing` are columns that the table no longer
+    has."""
     last = last_number(fingerprint)
     present = [name for name, number in numbers(definition).items() if number <= last]
     if len(present) > MAX_COLUMNS:
@@ -56,8 +57,8 @@ def renamed_columns(
 
 
 def recreated_columns(definition: TableDefinition, fingerprint: str, key: Collection[str]) -> frozenset[str]:
-    """Return the last column of a SQLite table if the fingerprint proves that it was at another place: it was dropped
-    and created again. Only one such column is found."""
+    """Return the last column of a SQLite table if the fingerprint proves that it was dropped and created again. At most
+    one such column is found."""
     last = last_number(fingerprint)
     columns = [each for each in definition.columns if int(each[0]) <= last]
     for place in range(len(columns) - 1):
@@ -69,8 +70,9 @@ def recreated_columns(definition: TableDefinition, fingerprint: str, key: Collec
 
 
 def restored_number(definition: TableDefinition, fingerprint: str, key: Collection[str]) -> int:
-    """Return how many columns the fingerprint covers if they alone explain it with other numbers in the same order, or
-    0. That is so after a dump of the table is restored: the numbers of dropped columns are given again."""
+    """Return the number of columns that the fingerprint covers if renumbering alone, in the same order, explains the
+    changed fingerprint; otherwise return 0. Restoring a dump of a table renumbers its columns, because the numbers of
+    dropped columns are reused."""
     last, columns = last_number(fingerprint), definition.columns
     if [int(each[0]) for each in columns] != list(range(1, len(columns) + 1)):
         return 0
@@ -82,7 +84,7 @@ def restored_number(definition: TableDefinition, fingerprint: str, key: Collecti
 
 
 def _numberings(count: int, last: int) -> Iterator[tuple[int, ...]]:
-    """Yield the numbers that columns can have had, `count` of them or fewer, the highest of which is `last`."""
+    """Yield possible former numbers of at most `count` columns, of which the highest is `last`."""
     for each in range(count, 0, -1):
         yield from ((*numbers_before, last) for numbers_before in combinations(range(1, last), each - 1))
 
@@ -90,8 +92,9 @@ def _numberings(count: int, last: int) -> Iterator[tuple[int, ...]]:
 def explanation(
     definition: TableDefinition, fingerprint: str, key: Collection[str], gone: Collection[str]
 ) -> str:
-    """Return what alone has changed in a table of PostgreSQL besides its names, or an empty text: its row-level
-    security, a foreign key, the primary key, the type of one column, or one of the columns that are gone."""
+    """Describe the change of a PostgreSQL table if a single change explains the fingerprint: of its row-level security,
+    a foreign key, the primary key or the type of one column, or the removal of one column. Otherwise return an empty
+    text."""
     parts = json.loads(definition.table_facts)
     if not isinstance(parts[1], bool):
         return ""
@@ -105,7 +108,7 @@ def explanation(
 
 
 def facts(definition: TableDefinition) -> str:
-    """Describe what the fingerprint of a table of PostgreSQL covers besides its columns."""
+    """Describe the facts about a PostgreSQL table that its fingerprint covers in addition to the columns."""
     parts: list[Any] = json.loads(definition.table_facts)
     if not isinstance(parts[1], bool):
         return ""
@@ -120,7 +123,8 @@ def facts(definition: TableDefinition) -> str:
 def _other_parts(
     definition: TableDefinition, parts: list[Any], key: Collection[str]
 ) -> Iterator[tuple[str, TableDefinition]]:
-    """Yield definitions with one other part besides the columns, each with the change in words."""
+    """Yield former definitions that differ in one fact other than the columns, each with a description of the
+    change."""
 
     def before(at: int, part: object) -> TableDefinition:
         facts_before = [*parts[:at], part, *parts[at + 1 :]]
@@ -140,7 +144,7 @@ def _list(columns: Sequence[str] | None) -> str:
 
 
 def _other_types(definition: TableDefinition) -> Iterator[tuple[str, TableDefinition]]:
-    """Yield definitions in which one column has another type, each with the change in words."""
+    """Yield former definitions in which one column has another type, each with a description of the change."""
     columns = definition.columns
     for at, (number, name, _, type_name, *_) in enumerate(columns):
         for other in _TYPES:
@@ -152,7 +156,7 @@ def _other_types(definition: TableDefinition) -> Iterator[tuple[str, TableDefini
 def _dropped(
     definition: TableDefinition, gone: Collection[str], fingerprint: str
 ) -> Iterator[tuple[str, TableDefinition]]:
-    """Yield definitions with one of the columns that are gone, each with the change in words."""
+    """Yield former definitions with one of the removed columns, each with a description of the change."""
     present = {int(each[0]) for each in definition.columns}
     free = [each for each in range(1, last_number(fingerprint) + 1) if each not in present]
     for name, number, type_name in product(sorted(gone), free, _TYPES):
@@ -161,7 +165,7 @@ def _dropped(
 
 
 def _guesses(missing: list[str], present: list[str]) -> Iterator[dict[str, str]]:
-    """Yield possible renames: each missing column has another name now, or two columns have exchanged their names."""
+    """Yield possible renames: every missing column was renamed, or two columns have exchanged their names."""
     if 0 < len(missing) <= MAX_RENAMED:
         for names in permutations(present, len(missing)):
             yield dict(zip(missing, names, strict=True))
@@ -171,7 +175,7 @@ def _guesses(missing: list[str], present: list[str]) -> Iterator[dict[str, str]]
 
 
 def _before(definition: TableDefinition, renamed: Mapping[str, str]) -> TableDefinition:
-    """Return the definition before the columns were renamed."""
+    """Return the definition with the former names of the columns."""
     former = {new: old for old, new in renamed.items()}
     columns = tuple((each[0], former.get(str(each[1]), each[1]), *each[2:]) for each in definition.columns)
     unique_keys = frozenset(frozenset(former.get(name, name) for name in each) for each in definition.unique_keys)

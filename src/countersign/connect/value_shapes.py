@@ -1,4 +1,4 @@
-"""The shapes of values: which label most of the values of a text column have."""
+"""Recognizes the format of values, such as e-mail addresses: the label that most values of a text column have."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +55,8 @@ _SHAPES: Mapping[str, Callable[[str], bool]] = {
 
 
 def shape_of(values: Sequence[str]) -> tuple[str, float]:
-    """Return the label of the shape that most of the values have, and their share. Text with addresses inside it is
-    free text."""
+    """Return the label of the format that most of the values have, and the share of these values. Longer text that
+    contains e-mail addresses gets the label of free text."""
     given = [each.strip() for each in values if each.strip()]
     if not given:
         return "", 0.0

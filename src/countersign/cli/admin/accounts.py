@@ -152,7 +152,7 @@ def token() -> None:
 @data_option
 @output.json_option
 def issue_token(email: str, scope: str | None, data: str | None) -> None:
-    """Print a bearer token of the person EMAIL, and nothing else on stdout."""
+    """Print a bearer token of the person EMAIL, with no other output on stdout."""
     failure = f"cannot issue a token of {email}"
 
     async def work(opened_store: Store) -> tuple[str, str, int, str]:

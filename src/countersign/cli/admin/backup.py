@@ -139,7 +139,8 @@ def _back_up_and_report(
 
 
 class Restorability(NamedTuple):
-    """Why a restore will refuse databases that were changed from outside, and why some could not be checked."""
+    """The reasons why a restore will refuse databases that were changed by other programs, and why some databases could
+    not be checked."""
 
     refusals: list[Refused]
     unchecked: list[str]
@@ -152,7 +153,7 @@ class Restorability(NamedTuple):
         return None if self.unchecked else True
 
     def tell(self) -> None:
-        """Print why a restore will refuse the databases."""
+        """Print the reasons."""
         for refusal in self.refusals:
             output.note(f"A restore will refuse this backup: {refusal.detail}. {refusal.remedy}")
         for reason in self.unchecked:
@@ -293,7 +294,7 @@ def _open_in_series(folder: Path) -> Generator[tuple[Sink, Finish]]:
 
 
 class _Stdout:
-    """Stdout without a buffer, so that each failure is raised by the write that caused it."""
+    """Stdout without a buffer, so that an error is raised by the write that caused it."""
 
     size = 0
 

@@ -25,7 +25,7 @@ URL_SETTING = "COUNTERSIGN_EXISTING_URL"
 SAMPLE_SIZE, MAX_SAMPLE_SIZE = 200, 1_000
 MAX_URL_FILE_BYTES = 4096
 SHOWN = 5
-"""The number of names that a line of the summary shows."""
+"""The maximum number of names in a line of the summary."""
 
 _KIND_NAMES = {
     "table": ("table", "tables"), "partitioned": ("partitioned table", "partitioned tables"),
@@ -36,7 +36,7 @@ _KIND_NAMES = {
 
 
 url_file_option = click.option(
-    "--url-file", metavar="FILE", help="File with the URL, so that no list of processes shows its password."
+    "--url-file", metavar="FILE", help="File with the URL, so that a list of processes does not show its password."
 )
 
 
@@ -49,13 +49,13 @@ url_file_option = click.option(
 @click.option("--out", metavar="FILE", help="File to write, which must not exist. Default: NAME.py.")
 @click.option(
     "--sample", type=click.IntRange(0, MAX_SAMPLE_SIZE), default=SAMPLE_SIZE, show_default=True,
-    help="Values of each text column to look at for the guess; 0 looks at none.",
+    help="Number of values of each text column to read for the guess; 0 reads none.",
 )  # fmt: skip
 @click.option(
     "--demo-database", "is_demo", is_flag=True,
-    help="First create a small invented shop at URL: in a new SQLite file, or in an empty PostgreSQL database.",
+    help="First create a small fictitious shop at URL: in a new SQLite file, or in an empty PostgreSQL database.",
 )  # fmt: skip
-@click.option("--try", "is_try", is_flag=True, help="Connect for trying: nothing but reading, so SELECT is enough.")
+@click.option("--try", "is_try", is_flag=True, help="Connect for a trial that only reads: SELECT is sufficient.")
 @accept_wide_rights_option
 @output.json_option
 def connect(
@@ -194,7 +194,7 @@ def _database_name(address: str) -> str:
 
 
 def _origin(address: str) -> str:
-    """Describe the database without a user, a password and a folder of this machine."""
+    """Describe the database without user, password, and folders of this machine."""
     if address.startswith(sqlite.SQLITE):
         return f"the SQLite file {Path(address.removeprefix(sqlite.SQLITE)).name}"
     return f"postgresql://{connection_urls.postgres_location(address)}"
@@ -208,7 +208,8 @@ def _in_schemas(database: Database) -> str:
 def _run(
     address: str, schemas: Sequence[str], tables: Sequence[str], sample: int, *, accepts_wide: bool
 ) -> tuple[Database, Samples]:
-    """Read the schema and the samples. A role with wide rights reads no samples, unless `accepts_wide` is set.
+    """Read the schema and the samples. With a role that has wide rights, samples are read only if `accepts_wide` is
+    set.
 
     Raises:
         Failure: the database cannot be reached, or does not have one of the tables.
@@ -306,7 +307,7 @@ def _summarize(database: Database, report: Report, took_s: float, looked: str, i
 
 
 def _role(database: Database, is_try: bool) -> str:
-    """Describe the role. Superusers are warned of, because trying needs nothing but SELECT."""
+    """Describe the role, with a warning about a superuser, because a trial needs only SELECT."""
     if not database.role:
         return ""
     rights = "a superuser: trying needs SELECT only" if database.is_superuser else "not a superuser"
@@ -316,7 +317,7 @@ def _role(database: Database, is_try: bool) -> str:
 
 
 def _entry(path: Path) -> str:
-    """Return the path as an entry of COUNTERSIGN_MODULES, which is a file because it has a separator."""
+    """Return the path as an entry of COUNTERSIGN_MODULES. An entry with a separator is a file."""
     return str(path) if path.is_absolute() else f"./{path}"
 
 
@@ -325,6 +326,6 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _left_out(report: Report) -> str:
-    """Return the reasons with the number of relations of each."""
+    """Return each reason with the number of relations that were left out for it."""
     reasons = Counter(reason.partition(":")[0] for _, reason in report.left_out)
     return ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())

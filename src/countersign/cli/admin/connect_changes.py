@@ -1,5 +1,5 @@
-"""`countersign connect diff` and `accept`: what has changed in a database since its module text was written, and the
-module text with these changes."""
+"""`countersign connect diff` and `accept`: show what has changed in a database since its module text was written, and
+apply the changes to the module text."""
 
 import asyncio
 import shlex
@@ -40,11 +40,10 @@ CANNOT_ACCEPT = "cannot accept the changes"
 def diff(
     *, module: str, url: str | None, url_file: str | None, is_exit_code: bool, accepts_wide: bool
 ) -> int:
-    """Show what has changed in the database at URL since the module text MODULE was written.
+    """Show the changes in the database at URL since the module text MODULE was written.
 
-    A line begins with + for what is new, - for what is gone, ~ for what has another name, and ! for what hides the
-    model until you accept it. Without URL and --url-file, the URL is the setting COUNTERSIGN_EXISTING_URL. The command
-    only reads.
+    In front of each line, + means new, - removed, ~ renamed, and ! hidden until you accept the change. Without URL and
+    --url-file, the URL is the setting COUNTERSIGN_EXISTING_URL. The command only reads.
     """
     file = module_text_file.load(module)
     address = address_of(url, url_file)
@@ -60,7 +59,7 @@ def diff(
 
 
 def _next_steps(changes: Sequence[ModelChange], module: str, url: str | None, url_file: str | None) -> list[str]:
-    """Return the command that takes the changes over, and which models it does not take over by itself."""
+    """Return the command that accepts the changes, and the models that it does not accept without a confirmation."""
     possible = [each for each in changes if each.changed is not None]
     if not possible:
         return []
@@ -70,7 +69,7 @@ def _next_steps(changes: Sequence[ModelChange], module: str, url: str | None, ur
     elif url is not None:
         # The URL of a server may contain a password.
         words.append(url if url.startswith(sqlite.SQLITE) else "URL")
-    found = [f"To take the changes over: {shlex.join(words)}"]
+    found = [f"To accept the changes: {shlex.join(words)}"]
     if unproven := [each.model for each in possible if not each.is_proven]:
         found.append(f"Look first at the fields of {', '.join(unproven)}. Without a terminal, --model names each.")
     return found
@@ -79,20 +78,20 @@ def _next_steps(changes: Sequence[ModelChange], module: str, url: str | None, ur
 @click.command()
 @click.argument("module")
 @click.argument("url", required=False)
-@click.option("--model", "models", multiple=True, metavar="NAME", help="A model whose fields you have looked at.")
-@click.option("--yes", is_flag=True, help="Take over, without a question, what needs no look at the fields.")
+@click.option("--model", "models", multiple=True, metavar="NAME", help="A model whose fields you have reviewed.")
+@click.option("--yes", is_flag=True, help="Accept changes that need no review without asking.")
 @url_file_option
 @accept_wide_rights_option
 @output.json_option
 def accept(
     *, module: str, url: str | None, models: tuple[str, ...], yes: bool, url_file: str | None, accepts_wide: bool
 ) -> int:
-    """Take what has changed in the database at URL over into the module text MODULE.
+    """Apply the changes in the database at URL to the module text MODULE.
 
-    New columns are masked or left out as `connect` does it. A field whose column is gone becomes a comment. Names,
-    labels and everything else that you have written stay. A model whose columns may have exchanged their names, or
-    whose key or kinds of fields change, is taken over only if --model names it, or if you say so on the terminal; exit
-    code 5 if one is left. The database is only read.
+    New columns are masked or left out, as by `connect`. A field whose column was removed becomes a comment. Names,
+    labels and all your other edits are kept. A model must be confirmed with --model or on the terminal if its columns
+    may have exchanged their names, or if its key or the kind of a field changes. The exit code is 5 if a model was not
+    confirmed. The database is only read.
     """
     file = module_text_file.load(module)
     _require_known(file, models)
@@ -110,7 +109,7 @@ def accept(
 
 
 def _conclude(module: str, changes: Sequence[ModelChange], chosen: Sequence[ModelChange]) -> Exit:
-    """Print which changes were taken over, and return the exit code."""
+    """Print the accepted changes, and return the exit code."""
     left = [each.model for each in changes if each not in chosen]
     shown = [_as_json(each) for each in changes]
     found = {"file": module, "changes": shown, "accepted": [each.model for each in chosen], "left": left}
@@ -119,7 +118,7 @@ def _conclude(module: str, changes: Sequence[ModelChange], chosen: Sequence[Mode
 
 
 def _conclusion(module: str, changes: Sequence[ModelChange], left: Sequence[str]) -> str:
-    """Return the last line of the output: what was not taken over, or an empty text."""
+    """Return the last line of the output, about changes that were not accepted, or an empty text."""
     if left:
         return f"Not taken over: {', '.join(left)}."
     return "" if changes else f"{module}: nothing to accept."
@@ -135,7 +134,7 @@ def _require_known(file: ModuleFile, models: Collection[str]) -> None:
 def _chosen(
     changes: Sequence[ModelChange], models: Collection[str], *, is_confirmed: bool
 ) -> list[ModelChange]:
-    """Return the changes that can be taken over and that the person accepts."""
+    """Return the changes that can be applied and that the person accepts."""
     possible = [each for each in changes if each.changed is not None]
     return [each for each in possible if _is_accepted(each, models, is_confirmed=is_confirmed)]
 
@@ -150,7 +149,7 @@ def _is_accepted(change: ModelChange, models: Collection[str], *, is_confirmed: 
     if not change.is_proven:
         question = f"Have you looked at the fields of {change.model}, and is that correct?"
     if sys.stdin.isatty():
-        # What was typed before the question is no answer.
+        # Ignore text that was typed before the question.
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
         return click.confirm(question, err=True)
     option = f"--model {change.model}" if not change.is_proven else "--yes"
@@ -181,12 +180,12 @@ def _as_json(change: ModelChange) -> dict[str, object]:
 def _without_repeated_keys(
     file: ModuleFile, chosen: Sequence[ModelChange], address: str, database: Database
 ) -> list[ModelChange]:
-    """Return the changes without those of tables in which two rows have the same key."""
+    """Return the changes, except those of tables in which two rows have the same key."""
     accepted = schema_changes.accepted(file.text, chosen)
     try:
         models = module_text_file.adopted_models(accepted, str(file.path))
     except DeclarationError:
-        # Saving the file names the rule.
+        # `save` reports the violated rule.
         return list(chosen)
     unproven = fit.unproven_keys(models, database)
     found: list[ModelChange] = []
@@ -207,8 +206,8 @@ def _without_repeated_keys(
 def _changes(
     file: ModuleFile, address: str, database: Database, *, accepts_wide: bool
 ) -> tuple[list[ModelChange], list[str]]:
-    """Return the changes of the models, and the tables that the file does not name. A role with wide rights that is
-    not accepted reads no values of new columns.
+    """Return the changes of the models, and the tables that the file does not name. With a role that has wide rights,
+    values of new columns are read only if `accepts_wide` is set.
 
     Raises:
         Failure: the database cannot be reached.
@@ -226,6 +225,6 @@ def _changes(
 
 
 async def _samples(relations: Sequence[Relation], database: Database, address: str) -> Samples:
-    """Return values of these tables."""
+    """Return samples of the values in these tables."""
     engine = sqlite if database.is_sqlite else postgres
     return await engine.samples(address, relations, SAMPLE_SIZE) if relations else {}

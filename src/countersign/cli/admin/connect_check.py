@@ -1,4 +1,5 @@
-"""`countersign connect check` and `rights`: whether a module text fits its database, and the SQL for the role."""
+"""`countersign connect check` and `rights`: check whether a module text fits its database, and print the SQL for the
+role."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -26,7 +27,7 @@ GRANT_THEM = "GRANT to the role what the view, or the policies of the table, rea
 NAME_IT = 'name the setting in session of the module, such as session={"app.tenant": "user.tenant"}'
 READ_THEM = "read its rows with psql as this role, and correct the database"
 KEYS_TIMEOUT_S = 30.0
-"""The time after which no further key is compared."""
+"""The time after which no further key is checked for duplicates."""
 
 
 @click.command()
@@ -38,9 +39,9 @@ KEYS_TIMEOUT_S = 30.0
 def check(*, module: str, url: str | None, url_file: str | None, accepts_wide: bool) -> int:
     """Check whether the module text MODULE fits the database at URL.
 
-    Each line names what does not fit, and the remedy; exit code 1 if there is one. Tables that are not connected and
-    can prevent deletions are named as well, and do not change the exit code. Without URL and --url-file, the URL
-    is the setting COUNTERSIGN_EXISTING_URL. The command only reads.
+    Each line names an error and its remedy; the exit code is then 1. Tables that are not connected but can prevent
+    deletions are listed as well; they do not change the exit code. Without URL and --url-file, the URL is the setting
+    COUNTERSIGN_EXISTING_URL. The command only reads.
     """
     file = module_text_file.load(module)
     address = address_of(url, url_file)
@@ -80,7 +81,7 @@ def _watching(unwatched: Sequence[str]) -> str:
 
 
 def _models(file: ModuleFile, found: Sequence[Misfit]) -> str:
-    """Return how many models fit, with the verb."""
+    """Return the number of models that fit, as a clause of the summary."""
     count = len(file.models)
     models = f"{count - len({each.model for each in found})} of {count}" if found else str(count)
     return f"{models} {'model fits' if models == '1' else 'models fit'}"
@@ -89,14 +90,14 @@ def _models(file: ModuleFile, found: Sequence[Misfit]) -> str:
 async def _compare(
     address: str, file: ModuleFile, database: Database
 ) -> tuple[list[Misfit], Excess | None]:
-    """Return what does not fit, and what the role may do beyond that."""
+    """Return the misfits, and the privileges of the role that the file does not need."""
     found = [*fit.misfits(file.models, database), *await _unreadable(address, file, database)]
     found += await _repeated_keys(address, file, database, {each.model for each in found})
     return found, None if database.is_sqlite else await role_rights.excess(address, file.models, database)
 
 
 async def _unreadable(address: str, file: ModuleFile, database: Database) -> list[Misfit]:
-    """Return the models that the role cannot read, although it has the rights on their columns."""
+    """Return the models that the role cannot read although it has the privileges on their columns."""
     found: list[Misfit] = []
     failures = {} if database.is_sqlite else await key_check.failures(address, fit.readable(file.models, database))
     for name, code in failures.items():
@@ -106,12 +107,13 @@ async def _unreadable(address: str, file: ModuleFile, database: Database) -> lis
 
 
 def _needs_session(file: ModuleFile, code: str) -> bool:
-    """Return whether a statement may have failed because a policy needs a value of the person who calls."""
+    """Return whether the statement may have failed because a policy reads a setting that the module's `session` sets
+    for each person."""
     return "session" in dict(file.text.module.options) and code in key_check.NEEDS_SESSION
 
 
 def _unread(code: str) -> tuple[str, str]:
-    """Return why the role cannot read a table that it has the rights on, and the remedy."""
+    """Return the reason why the role cannot read a table on which it has the privileges, and the remedy."""
     if code == key_check.UNKNOWN_SETTING:
         return f"a policy of its table reads a setting that has no value (SQLSTATE {code})", NAME_IT
     if code == key_check.NOT_PERMITTED:
@@ -122,8 +124,8 @@ def _unread(code: str) -> tuple[str, str]:
 async def _repeated_keys(
     address: str, file: ModuleFile, database: Database, known: Collection[str]
 ) -> list[Misfit]:
-    """Return the models with a key that two rows share, or that cannot be compared in time, without those that are
-    known not to fit."""
+    """Return the models whose key two rows share or whose keys could not be compared in time, except the models in
+    `known`."""
     found: list[Misfit] = []
     started_s = clock.monotonic_s()
     for name, (relation, key) in fit.unproven_keys(file.models, database).items():
@@ -145,7 +147,7 @@ async def _repeated_keys(
 
 
 def _uncompared(relation: Relation, key: Sequence[str], code: str) -> tuple[str, str]:
-    """Return why the rows cannot be compared by their key, and the remedy."""
+    """Return the reason why the keys of the rows cannot be compared, and the remedy."""
     if code == key_check.NO_EQUALITY:
         return f"values of the type of the key ({', '.join(key)}) cannot be compared", "name another key"
     if code != key_check.TIMED_OUT:
@@ -156,7 +158,7 @@ def _uncompared(relation: Relation, key: Sequence[str], code: str) -> tuple[str,
 
 
 def _role(excess: Excess, found: Sequence[Misfit]) -> str:
-    """Describe what the role has, compared with what the file needs."""
+    """Compare the privileges of the role with those that the file needs."""
     needed = "lacks what the lines above say" if any("GRANT" in each.remedy.upper() for each in found) else ""
     more = [*excess.reasons]
     if excess.columns:
@@ -200,13 +202,13 @@ def _as_json(
 @click.option("--role", default="countersign_reader", show_default=True, metavar="NAME", help="Name of the role.")
 @output.json_option
 def rights(*, modules: Sequence[str], role: str) -> None:
-    """Print the SQL for a PostgreSQL role that may read what the module texts MODULE name, and nothing else.
+    """Print the SQL for a PostgreSQL role with exactly the privileges that the module texts MODULE need.
 
-    Name all files with which a server uses the role: what they do not name is taken back from it.
+    Name all files that a server uses with the role: privileges on other tables and columns are revoked.
 
-    Its first part creates the role, and needs a role with CREATEROLE. Its second part needs the owner of the tables,
-    who runs it again after each change of the file. It contains no password, and the command needs no database. SQLite
-    files have no roles.
+    A role with CREATEROLE must run the first part, which creates the role. The owner of the tables must run the second
+    part, and run it again after each change of a file. The SQL contains no password, and the command needs no database.
+    SQLite files have no roles.
     """
     if not role_rights.is_role_name(role):
         raise click.UsageError(f"{role!r} is not a name for a role: at most 63 bytes, without backslash and pg_")

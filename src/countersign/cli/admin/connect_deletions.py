@@ -1,4 +1,4 @@
-"""What `countersign connect check` says about deletions: tables that are not connected can prevent them."""
+"""Finds tables that are not connected but can prevent deletions, for `countersign connect check`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from countersign.records.commands.errors import BadInput
 
 
 async def obstacles(address: str, models: Mapping[str, Declared], database: Database) -> list[Misfit]:
-    """Return what can prevent deletions of records of these models. A model that marks its deleted rows has none.
+    """Return the obstacles to deletions of records of these models. A model that marks deleted rows has no obstacles.
 
     Raises:
         Unavailable: the database cannot be reached.

@@ -1,4 +1,4 @@
-"""`countersign connect` with its subcommands, which work on the module text that it has written."""
+"""`countersign connect` with its subcommands, which read and change the module text that it has written."""
 
 from typing import Any
 

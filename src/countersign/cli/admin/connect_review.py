@@ -1,4 +1,5 @@
-"""`countersign connect review`: the columns that no person has decided on yet, and the decisions."""
+"""`countersign connect review`: list the columns that no person has decided on yet, and write decisions into the module
+text."""
 
 import sys
 import termios
@@ -27,10 +28,10 @@ _WORDS = ("clear", "label", "hide", "skip", "quit")
 @click.option("--ask", is_flag=True, help="Ask on the terminal for a decision on each column.")
 @output.json_option
 def review(*, module: str, clear: Sequence[str], label: Sequence[str], hide: Sequence[str], ask: bool) -> int:
-    """Decide what agents see of the columns that the module text MODULE marks with `look`.
+    """Decide what agents see of the columns that are marked `look` in the module text MODULE.
 
-    Without options the command lists these columns, with what agents see of each, and changes nothing. Each decision is
-    a change of the file. The command needs no database, and shows no value of one.
+    Without options, the command lists these columns and what agents see of each, and changes nothing. Decisions are
+    written into the file. The command needs no database, and shows no values.
     """
     if ask:
         _require_terminal([*clear, *label, *hide])
@@ -46,7 +47,7 @@ def review(*, module: str, clear: Sequence[str], label: Sequence[str], hide: Seq
 
 
 def _require_terminal(decisions: Sequence[str]) -> None:
-    """Require a terminal to ask on, and no decisions besides."""
+    """Require a terminal, and no decisions in other options."""
     if decisions or output.wants_json():
         raise click.UsageError("--ask asks for all decisions: leave the other options out")
     if not (sys.stdin.isatty() and output.is_terminal()):
@@ -73,10 +74,10 @@ def _save(module: str, file: ModuleFile, decisions: dict[str, Decision]) -> None
 def _given(
     undecided: Sequence[MappedColumn], clear: Sequence[str], label: Sequence[str], hide: Sequence[str]
 ) -> dict[str, Decision]:
-    """Return the decisions of the options.
+    """Return the decisions that the options contain.
 
     Raises:
-        Failure: a column is not one to look at.
+        Failure: a column has no field, or its type allows no such decision.
         UsageError: a label is missing, or a column is named twice.
     """
     labels = [each.rpartition("=") for each in label]
@@ -96,7 +97,7 @@ def _given(
 
 def _require_possible(place: str, column: MappedColumn | None, decision: Decision) -> None:
     if column is None:
-        why, remedy = f"{place} is no column to look at", "Correct the name, or edit the file."
+        why, remedy = f"{place} is not a column to look at", "Correct the name, or edit the file."
         raise Failure(CANNOT_DECIDE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
     is_token_of_other = isinstance(decision, TokenLabel) and not column.is_text
     if not column.is_left_out and is_token_of_other:
@@ -109,7 +110,7 @@ def _require_possible(place: str, column: MappedColumn | None, decision: Decisio
 
 
 def _ask(module: str, undecided: Sequence[MappedColumn]) -> Exit:
-    """Ask on the terminal for a decision on each column, and write the decisions after each model, or when the person
+    """Ask on the terminal for a decision on each column. Write the decisions after each model, and when the person
     stops. Return the exit code."""
     left: list[MappedColumn] = [*undecided]
     unwritten: list[str] = []
@@ -130,7 +131,7 @@ def _ask(module: str, undecided: Sequence[MappedColumn]) -> Exit:
 
 def _save_answers(module: str, asked: Sequence[MappedColumn], decisions: dict[str, Decision]) -> list[str]:
     """Write the decisions on one model into the file as it is now, because others may change it during the questions.
-    Return the columns whose decision was not written: they are other ones now, or the decisions violate a rule.
+    Return the columns whose decision was not written, because the column has changed or the decision violates a rule.
 
     Raises:
         Failure: the file cannot be read or written.
@@ -167,7 +168,7 @@ def _save_possible(module: str, file: ModuleFile, decisions: dict[str, Decision]
 
 
 def _ask_model(undecided: Sequence[MappedColumn], decisions: dict[str, Decision]) -> bool:
-    """Ask for a decision on each column, and add it to the decisions. Return whether to go on."""
+    """Ask for a decision on each column, and add it to `decisions`. Return False if the person stops."""
     for each in undecided:
         output.say(printable(f"{each.place}  agents see {each.shown}  {each.reason}"))
         letter = _ask_letter(each)
@@ -182,8 +183,8 @@ def _ask_model(undecided: Sequence[MappedColumn], decisions: dict[str, Decision]
 
 
 def _ask_letter(column: MappedColumn) -> str:
-    """Ask for one of the possible decisions, and return its first letter. What was typed before the question, such as
-    the rest of a text that was pasted, is no answer."""
+    """Ask for one of the possible decisions, and return its first letter. Text that was typed before the question, such
+    as the rest of a pasted text, is ignored."""
     letters = "".join(("" if column.is_left_out else "c", "l" if column.is_text else "", "hsq"))
     words = " ".join(f"[{word[0]}]{word[1:]}" for word in _WORDS if word[0] in letters)
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
@@ -191,7 +192,7 @@ def _ask_letter(column: MappedColumn) -> str:
 
 
 def _label(text: str) -> str:
-    """Return the label that a person typed.
+    """Parse the label that a person typed.
 
     Raises:
         BadParameter: it is not a label.

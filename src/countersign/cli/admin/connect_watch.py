@@ -1,4 +1,4 @@
-"""`countersign connect watch`: the SQL that lets a database record what other applications change."""
+"""`countersign connect watch`: print the SQL that makes a database record the changes of other applications."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,14 @@ from countersign.declare.table import relation_names
 @click.option(
     "--role", default="countersign_reader", show_default=True, metavar="NAME", help="Role with which the server writes."
 )
-@click.option("--remove", is_flag=True, help="Print the SQL that removes the triggers and all that was recorded.")
+@click.option("--remove", is_flag=True, help="Print the SQL that removes the triggers and all recorded changes.")
 @output.json_option
 def watch(*, modules: Sequence[str], role: str, remove: bool) -> None:
-    """Print the SQL for triggers that record what other applications change in the tables of the module texts MODULE.
+    """Print the SQL for triggers that record changes of other applications in the tables of the module texts MODULE.
 
-    Name all files of a server. The owner of the tables runs the SQL, and again after each change of a file. The server
-    then adds each change to the audit: when, the role of the database, the record and the names of its changed fields.
-    The SQL contains no password, and the command needs no database. SQLite files have no roles.
+    Name all files that a server uses. The owner of the tables must run the SQL, and run it again after each change of a
+    file. The server then adds each change to the audit: the time, the database role, the record and the names of its
+    changed fields. The SQL contains no password, and the command needs no database. SQLite files have no roles.
     """
     if not role_rights.is_role_name(role):
         raise click.UsageError(f"{role!r} is not a name for a role: at most 63 bytes, without backslash and pg_")

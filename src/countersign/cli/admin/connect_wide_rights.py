@@ -1,5 +1,5 @@
-"""What the commands of `connect` do with a role that may do more than read: PostgreSQL runs functions of indexes, views
-and policies, which others wrote, with the rights of the role that reads the rows."""
+"""Checks whether the role of a `connect` command has wide rights. PostgreSQL runs the functions of indexes, views and
+policies, which other people wrote, with the privileges of the role that reads the rows."""
 
 from collections.abc import Iterable, Mapping
 
@@ -21,13 +21,13 @@ accept_wide_rights_option = click.option(
 
 
 def relations_of(models: Mapping[str, Declared], database: Database) -> list[Relation]:
-    """Return the tables of the models that the role sees."""
+    """Return the relations of the models' tables, without tables that the role does not see."""
     found = [database.relation(each.table) for each in models.values() if each.table is not None]
     return [each for each in found if each is not None]
 
 
 def require_narrow(database: Database, relations: Iterable[Relation], *, accepts_wide: bool) -> None:
-    """Check that the role may read rows of these tables without lending wide rights to functions of the database.
+    """Check that functions of the database do not get wide rights when the role reads rows of these tables.
 
     Raises:
         Failure: the role has wide rights, and `accepts_wide` is false.
@@ -39,7 +39,7 @@ def require_narrow(database: Database, relations: Iterable[Relation], *, accepts
 
 
 def may_read_rows(database: Database, relations: Iterable[Relation], *, accepts_wide: bool) -> bool:
-    """Return whether values of these tables may be read for the guess. If not, print why, and what to do."""
+    """Return whether values of these tables may be read for the guess. If not, print the reason and the remedy."""
     if accepts_wide or not (why := _why(database, relations)):
         return True
     output.note(printable(f"No values are looked at: {why}."))
@@ -48,7 +48,7 @@ def may_read_rows(database: Database, relations: Iterable[Relation], *, accepts_
 
 
 def _why(database: Database, relations: Iterable[Relation]) -> str:
-    """Return why the role should not read rows of these tables, or an empty text."""
+    """Return the reason why the role should not read rows of these tables, or an empty text."""
     rights = database.wide_rights_on(relations)
     if not rights:
         return ""

@@ -129,12 +129,13 @@ def show(data: str | None) -> None:
 
 
 @installation.command("adopt")
-@click.option("--new-id", is_flag=True, help="Make a new id, for a copy that shares nothing with its original.")
+@click.option("--new-id", is_flag=True, help="Create a new id, for a copy that shares no part with its original.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @data_option
 @output.json_option
 def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
-    """Make the configured database, data directory and blob store one installation, whatever they belonged to before.
+    """Make the configured database, data directory and blob store one installation, even if they belonged to others
+    before.
 
     All of these places get the id of the database. Files that the database has no record of are not removed. Any
     other installation that uses one of these places is refused from then on.

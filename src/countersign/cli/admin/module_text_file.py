@@ -24,7 +24,7 @@ CANNOT_CONNECT = "cannot read the database"
 
 @dataclass(frozen=True, slots=True)
 class ModuleFile:
-    """A module text that was read and checked. `models` are its models with a table."""
+    """A parsed and checked module text. `models` are its models with a table of an existing database."""
 
     path: Path
     content: str
@@ -33,7 +33,7 @@ class ModuleFile:
 
 
 def load(name: str) -> ModuleFile:
-    """Read and check a module text. It is not executed.
+    """Read and check a module text without executing it.
 
     Raises:
         Failure: the file cannot be read, is no valid module text, or has no model with a table.
@@ -55,7 +55,7 @@ def load(name: str) -> ModuleFile:
 
 
 def adopted_models(module_text: ModuleText, name: str) -> Mapping[str, Declared]:
-    """Return the models with a table of a module text, all of whose rules are checked.
+    """Check all rules of a module text, and return its models with a table of an existing database.
 
     Raises:
         DeclarationError: a rule is violated.
@@ -64,7 +64,7 @@ def adopted_models(module_text: ModuleText, name: str) -> Mapping[str, Declared]
     try:
         registry = Registry((base_models.MODULE, module))
     except DeclarationError:
-        # The module may need others, which the setting names.
+        # The module may need other modules that COUNTERSIGN_MODULES names.
         others = _other_modules(Path(name))
         if not others:
             raise
@@ -74,7 +74,8 @@ def adopted_models(module_text: ModuleText, name: str) -> Mapping[str, Declared]
 
 
 def _other_modules(path: Path) -> tuple[Module, ...]:
-    """Return the modules of COUNTERSIGN_MODULES without the module text at the path, or none if one is wrong.
+    """Return the modules of COUNTERSIGN_MODULES without the module text at the path, or no modules if one of them is
+    invalid.
 
     Raises:
         Failure: a setting cannot be used.
@@ -104,7 +105,7 @@ def _unreadable(why: str, remedy: str) -> Failure:
 
 
 def save(file: ModuleFile, changed: ModuleText) -> None:
-    """Replace the module text, whose rules are checked first. Readers see the old file or the new one, never a part.
+    """Check the rules of the changed module text, then replace the file atomically.
 
     Raises:
         Failure: a rule is violated, the file has changed since it was read, or it cannot be written.

@@ -54,9 +54,8 @@ def run(
     If the service does not exist, it is created, provided that `validate_new` is given and accepts what the work needs.
     The tables of an existing service are never altered.
 
-    Raises:
-        Failure: there are no records, their tables are not what is declared, a setting or module cannot be used, the
-            records cannot be opened, or the work was refused.
+    Raises: Failure: the service does not exist, its tables differ from the declarations, a setting or module cannot be
+    used, the service cannot be opened, or the work was refused.
     """
     settings = configuration.load(data=data)
 
@@ -103,12 +102,13 @@ async def pending(settings: Settings) -> list[str]:
 
 
 async def upgrade(settings: Settings) -> list[str]:
-    """Apply the pending migrations and module steps; return them. After a kill, the next call continues.
+    """Apply the pending migrations and module steps, and return them. If the process is killed, the next call
+    continues.
 
     Raises:
         Moved, Unavailable, ValueError, WouldDestroy, DataInTheWay, SchemaMismatch: as `pending`.
-        PrivilegeMissing: PostgreSQL's role may not make or alter tables.
-        BadSetting, MasterKeyRefused: no master key was given, or it cannot be read or made.
+        PrivilegeMissing: the PostgreSQL role may not create or alter tables. BadSetting, MasterKeyRefused: no master
+            key was given, or it cannot be read or created.
         DecryptionFailed: the master key does not belong to the database.
     """
     await prepare_data_directory(settings)

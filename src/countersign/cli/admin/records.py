@@ -75,7 +75,7 @@ def create_user(
     output.print_result({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
     if guessed:
         output.note(f"The link names {guessed}: serve the records there, or first set COUNTERSIGN_RECORDS_URL.")
-    output.note(f"Give this link to {username} alone: it sets the password, works once, and ends after a day.")
+    output.note(f"Give this link to {username} only: it sets the password, works once, and expires after a day.")
 
 
 @click.group()
@@ -217,7 +217,7 @@ def verify_audit(data: str | None) -> None:
 
 
 def _coverage(outside: OutsideCount) -> str:
-    """Say what the audit does not cover."""
+    """Describe the changes that the audit does not cover."""
     tables = "table" if outside.models == 1 else "tables"
     changes = "change by other applications was" if outside.changes == 1 else "changes by other applications were"
     text = (

@@ -1,4 +1,4 @@
-"""`countersign reset`: list all that an installation has stored and, once confirmed, remove it."""
+"""`countersign reset`: list everything that an installation has stored and, after a confirmation, remove it."""
 
 import asyncio
 import shlex
@@ -142,7 +142,7 @@ class Contents(NamedTuple):
 @data_option
 @output.json_option
 def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> None:
-    """Remove all that the installation has stored: databases, files, e-mails, counters and the master key.
+    """Remove everything that the installation has stored: databases, files, e-mails, counters and the master key.
 
     The command lists what it removes and asks for confirmation. It fails while the installation is served. The
     settings (countersign.toml), backups and other files in the data directory are not removed, nor are the targets of

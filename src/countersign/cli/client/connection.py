@@ -53,7 +53,7 @@ class Reply:
 
     @property
     def is_success(self) -> bool:
-        """Whether the server reports success."""
+        """Whether the status is 2xx."""
         return self.status < 300
 
 

@@ -151,7 +151,7 @@ class UploadSession:
         return None
 
     def _away(self, reason: str) -> Failure:
-        remedy = "Run the same command again: it continues where this one ended."
+        remedy = "Run the same command again: it continues where this one stopped."
         return Failure(self._failure, why=reason, remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def _parts(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:

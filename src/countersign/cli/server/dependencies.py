@@ -41,7 +41,7 @@ from countersign.store import lifespan
 Status: TypeAlias = Literal["ok", "warn", "fail"]
 
 NAME_WIDTH = len("distribution database")
-"""The length of the longest name of a check."""
+"""The width of the column with the names of checks."""
 
 COUNTER_SLOTS = 8
 """The size of the local counters that `ValkeyCounters` requires as a fallback: the smallest number of slots."""

@@ -24,7 +24,8 @@ class ListenAddress:
 def listen_address(public_url: str, host: str, port: int) -> ListenAddress:
     """Return the listen address of a service. An empty `public_url` means the address that the service listens on.
 
-    The service counts as loopback if it listens on a loopback address and its public URL, if any, is one too.
+    The service counts as loopback if it listens on a loopback address and the host of its public URL, if it has one, is
+    a loopback address too.
     """
     if public_url:
         root_url = public_url.rstrip("/")
