@@ -1,5 +1,5 @@
-"""Checks the types of arguments and options of declaration words. Module texts are edited by hand, and no type checker
-reads them."""
+"""Checks the types of arguments and options of declaration words, because module texts are edited by hand and no type
+checker reads them."""
 
 import inspect
 import typing
@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 _NAMES: Mapping[object, str] = {
     **{str: "text", int: "a whole number", bool: "True or False"},
-    **{type: "a class", Mapping: "a dictionary", Callable: "a function, which no module text has"},
+    **{type: "a class", Mapping: "a dictionary", Callable: "a function, which a module text cannot contain"},
 }
 
 
@@ -18,7 +18,8 @@ def check(word: Callable[..., object], arguments: Sequence[object], options: Map
     """Check the arguments and options of a call.
 
     Raises:
-        TypeError: the word does not have such an argument or option, or its value has a wrong type. The text names it.
+        TypeError: the word has no such argument or option, or a value has a wrong type. The text names the argument or
+            option.
     """
     signature = inspect.signature(word)
     hints = _hints(word)
@@ -34,7 +35,8 @@ def check(word: Callable[..., object], arguments: Sequence[object], options: Map
 
 
 def check_options(options: Mapping[str, object], expected: object) -> None:
-    """Check options whose types one type or a typed dictionary describes. Unknown options are not checked.
+    """Check the types of options. `expected` is one type for all options, or a typed dictionary. Unknown options are
+    not checked.
 
     Raises:
         TypeError: an option has a wrong type.
@@ -57,7 +59,7 @@ def _check(name: str, value: object, expected: object) -> None:
 
 
 def _fits(value: object, expected: object) -> bool:
-    """Return whether the value has the expected type. A boolean is no number."""
+    """Return whether the value has the expected type. A boolean does not count as a number."""
     origin, parts = get_origin(expected), get_args(expected)
     if origin is None:
         is_wrong_bool = expected is int and isinstance(value, bool)

@@ -28,7 +28,7 @@ TODAY: Final = RuntimeValue("TODAY")
 """The day on which the command runs, in UTC."""
 
 NEXT_QUARTER: Final = RuntimeValue("NEXT_QUARTER")
-"""The first day of the next quarter of the calendar, in UTC. Only the views of a model may use it."""
+"""The first day of the next quarter of the calendar, in UTC. Only views of a model's list may use it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""The registry of declared models. When it is created, all rules are checked, in stages. The error lists the violations
-of the first stage that has any."""
+"""The registry of declared models. Its constructor checks all rules, in stages, and lists the violations of the first
+stage that has violations."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -137,7 +137,7 @@ def check(modules: tuple[Module, ...], models: Mapping[str, Declared]) -> None:
     """Check the rules stage by stage.
 
     Raises:
-        DeclarationError: a rule is violated. The text has one line for each violation of the stage.
+        DeclarationError: a rule is violated. The text has one line for each violation.
     """
     declarations = Declarations(modules, models)
     for stage in STAGES:
@@ -148,7 +148,7 @@ def check(modules: tuple[Module, ...], models: Mapping[str, Declared]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Referrer:
-    """A ref field, with the model that contains it."""
+    """A ref field and the model that declares it."""
 
     model: Declared
     ref: Ref
@@ -199,8 +199,8 @@ class Registry:
 
     @cached_property
     def session(self) -> Mapping[str, str]:
-        """Map each setting that policies of an existing database read to the field of the person that it is taken
-        from."""
+        """Map each setting that policies of an existing database read to the field of the person that supplies its
+        value."""
         return {name: value for module in self.modules for name, value in module.session.items()}
 
     @cached_property

@@ -1,5 +1,5 @@
-"""The columns of the tables of a module text, with what agents see of each, and the decisions of people on them, each
-of which is a change of the module text. No person has decided yet on a column whose comment begins with `look`."""
+"""The columns of a module text: what agents see of each column, and the decisions of people about it, which are written
+into the module text. If the comment on a column begins with `look`, no person has decided on the column yet."""
 
 import hashlib
 import re
@@ -24,17 +24,17 @@ from countersign.declare.text import (
 )
 
 LOOK = "look: "
-"""The beginning of the comment on a column that a person has to decide on."""
+"""The prefix of the comment on a column that a person must decide on."""
 FREE_TEXT = "TEXT"
-"""The label of text that no one has looked at."""
+"""The label of text that no person has reviewed."""
 LEFT_OUT = ": left out: "
-"""Divides the name of a column and the reason, in the comment on a column that is left out."""
+"""Separates the name of a column from the reason, in the comment on a left-out column."""
 _DECIDED = "decided"
-"""The beginning of the comment on a field that a person has decided on."""
+"""The prefix of the comment on a field that a person has decided on."""
 _HIDDEN = "hidden"
-"""The beginning of the reason why a column is left out that a person has hidden."""
+"""The prefix of the reason in the comment on a column that a person has hidden."""
 _WAS = "; it was "
-"""Divides the reason and the former declaration of a column that is left out."""
+"""Separates the reason from the former declaration, in the comment on a left-out column."""
 _NOTE = re.compile(r"decided(?: by (?P<by>.+?) on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2}))?(?:: (?P<reason>.*))?")
 _TEXTS = ("Text", "LongText")
 
@@ -47,16 +47,17 @@ class TokenLabel:
 
 
 Decision: TypeAlias = Literal["clear", "hide"] | TokenLabel
-"""What agents see of a column: its values, nothing, or tokens with a label."""
+"""A decision on what agents see of a column: its values, nothing, or tokens with a label."""
 
 
 Choice: TypeAlias = Literal["personal", "clear", "hidden"]
-"""A decision without the label of the tokens."""
+"""The kind of a decision, without the label of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionNote:
-    """Who has decided on a column, on which day, and why. All are empty if the module text does not say it."""
+    """The person who has decided on a column, the day, and the reason. They are empty if the module text does not
+    contain them."""
 
     by: str = ""
     day: str = ""
@@ -64,25 +65,25 @@ class DecisionNote:
 
     @property
     def text(self) -> str:
-        """Return the note as it is in the comment on the column."""
+        """Return the note in the form that the comment on the column contains."""
         author = f" by {_plain(self.by)} on {self.day}" if self.by and self.day else ""
         return f"{_DECIDED}{author}{f': {_plain(self.reason)}' if self.reason else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class MappedColumn:
-    """A column of a table, as the module text shows it.
+    """A column of a table, as described by the module text.
 
-    name         the name of its field, or of the column if it is left out. It is in quotes if it is left out and a
-                 field has the same name
-    label        the label of its tokens, or empty
-    reason       why agents see of it what they see, if the module text says it
-    is_left_out  it has no field, so no caller sees it
-    is_text      tokens can stand for its values
-    state        whether a person has decided on it, or it is as `connect` has guessed
-    note         who has decided, and why
-    field        its declaration. A column that a person has hidden keeps its former one
-    written      its line and the table of its model: a decision is about these alone
+    name         the name of its field, or of the column if it is left out; in quotes if it is left out and a field has
+                 the same name
+    label        the label of its tokens, or an empty text
+    reason       the reason for what agents see of the column, if the module text states it
+    is_left_out  the column has no field, so no caller sees it
+    is_text      the values are text, so tokens can replace them
+    state        whether a person has decided on the column, or `connect` has guessed
+    note         the person who has decided, the day and the reason
+    field        its declaration; for a column that a person has hidden, the former declaration
+    written      the line of the column and the table of its model; they identify what a decision refers to
     """
 
     model: str
@@ -110,8 +111,8 @@ class MappedColumn:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """Return the possible decisions. A ref shows no value of the table. A column that is left out can only be
-        hidden, because its declaration needs its type."""
+        """Return the possible decisions. A ref has none, because it shows no value of the table. A left-out column
+        without a former declaration can only be hidden, because a declaration requires its type."""
         if self.field is None:
             return ("hidden",) if self.state == "undecided" else ()
         if self.field.call.word == "Ref":
@@ -120,7 +121,7 @@ class MappedColumn:
 
     @property
     def revision(self) -> str:
-        """Return a text that is another one if the line of the column or the table of its model has changed."""
+        """Return a hash that changes whenever the line of the column or the table of its model changes."""
         return hashlib.sha256(repr(self.written).encode()).hexdigest()[:16]
 
 
@@ -130,12 +131,12 @@ def mapped_columns(module: ModuleText) -> list[MappedColumn]:
 
 
 def undecided_columns(module: ModuleText) -> list[MappedColumn]:
-    """Return the columns to look at, in the order of the text."""
+    """Return the columns that a person must decide on, in the order of the text."""
     return [each for each in mapped_columns(module) if each.state == "undecided"]
 
 
 def model_name(model: ModelText) -> str:
-    """Return the name of the model of a class."""
+    """Return the name of the model that a class declares."""
     return str(dict(model.options).get("name") or derived_model_name(model.class_name))
 
 
@@ -152,7 +153,7 @@ def _field_names(model: ModelText) -> frozenset[str]:
 
 
 def _of_item(model: str, item: FieldText | Comment, fields: Collection[str]) -> MappedColumn | None:
-    """Return the column of a part of a class, or None if it is about no column."""
+    """Return the column that the item of a class describes, or None if the item does not describe a column."""
     if isinstance(item, Comment):
         return _left_out(model, item.text, fields) if LEFT_OUT in item.text else None
     if item.call.word == "Workflow":
@@ -197,13 +198,13 @@ def _note_of(text: str) -> DecisionNote | None:
 
 
 def _plain(text: str) -> str:
-    """Return a text of a person on one line, without the words that divide the parts of a comment."""
+    """Return a person's text on one line, without the words that separate the parts of a comment."""
     return printable(" ".join(text.split())).replace(LEFT_OUT, " left out ").replace(_WAS, ", it was ")
 
 
 @lru_cache(maxsize=10_000)
 def _former_field(line: str) -> FieldText | None:
-    """Return the declaration in the comment on a hidden column, or None if it is not complete."""
+    """Return the declaration in the comment on a hidden column, or None if it is incomplete."""
     if not line:
         return None
     try:
@@ -211,15 +212,16 @@ def _former_field(line: str) -> FieldText | None:
     except TextError:
         return None
     fields = [each for model in former_module.models for each in model.body if isinstance(each, FieldText)]
-    # A character of the name of its column was replaced. One of its comment does not matter.
+    # A character in the name of the column was replaced when the comment was written. In the comment of the field, this
+    # does not matter.
     return fields[0] if len(fields) == 1 and "\ufffd" not in source_line(fields[0]) else None
 
 
 def decided(
     module: ModuleText, decisions: Mapping[str, Decision], note: DecisionNote | None = None
 ) -> ModuleText:
-    """Return the module text after these decisions, each on the place of a column. A column that is left out and has no
-    former declaration can only be hidden: its declaration needs its type."""
+    """Apply the decisions, which are keyed by `MappedColumn.place`, to the module text. A left-out column without a
+    former declaration can only be hidden, because a declaration requires its type."""
     given_note = note or DecisionNote()
     body = tuple(
         _decided_model(each, decisions, given_note) if isinstance(each, ModelText) else each for each in module.body
@@ -229,7 +231,7 @@ def decided(
 
 
 def _with_count(summary: str, count: int) -> str:
-    """Return the summary of a draft with another number of columns to look at."""
+    """Replace the number of columns to review in the summary of a draft."""
     text = f"{count} {'column' if count == 1 else 'columns'} to look at."
     return re.sub(r"\b[0-9]+ columns? to look at\.$", text, summary)
 
@@ -254,7 +256,7 @@ def _decided_item(
 
 
 def _hidden(item: FieldText | Comment, reason: str, note: DecisionNote) -> FieldText | Comment:
-    """Return the comment on a column that is left out after the decision to hide it."""
+    """Return the comment on a left-out column after the decision to hide it."""
     if isinstance(item, FieldText):
         return item
     name, _, _ = item.text.partition(LEFT_OUT)
@@ -278,7 +280,7 @@ def _hidden_reason(note: DecisionNote) -> str:
 
 
 def _label_options(item: FieldText, label: str) -> tuple[tuple[str, Value], ...]:
-    """Return the options for another label of a field. Tokens that a person has not linked stay so."""
+    """Return the options of a field with the new label. If tokens of the field were not linked, they stay unlinked."""
     options = label_options(item.call.word, label)
     is_unlinked = dict(item.call.options).get("linked") is False
     return (("personal", label), ("linked", False)) if is_unlinked else options

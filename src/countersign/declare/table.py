@@ -4,19 +4,19 @@ import re
 from dataclasses import dataclass
 
 DEFAULT_SCHEMA = "public"
-"""The schema of a table of PostgreSQL whose schema is not given."""
+"""The default schema of PostgreSQL tables."""
 
 _NAME = re.compile(r'"((?:[^"\0]|"")+)"|([^".\0]+)')
 
 
 def quoted(name: str) -> str:
-    """Return the name as a quoted SQL identifier, which both engines read as this name."""
+    """Return the name as a quoted SQL identifier for both engines."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def relation_names(relation: str) -> tuple[str, ...]:
-    """Return the names in a relation: the table, or the schema and the table. A name with a dot or a quote is quoted as
-    in SQL: `public."odd.name"`.
+    """Split a relation into its names: the table, or the schema and the table. A name with a dot or a quote is quoted
+    as in SQL: `public."odd.name"`.
 
     Raises:
         ValueError: the text is not a relation.
@@ -38,7 +38,7 @@ def relation_names(relation: str) -> tuple[str, ...]:
 
 
 def relation_of(*names: str) -> str:
-    """Return the relation with these names. It is the inverse of `relation_names`."""
+    """Join names to a relation. This is the inverse of `relation_names`."""
     return ".".join(quoted(name) if re.search(r'[".]', name) else name for name in names)
 
 
@@ -47,15 +47,15 @@ class Table:
     """A table of an existing database, whose rows are the records of a model.
 
     relation     the schema and the table: "public.customer"; in a SQLite file, the table
-    key          the columns of a unique key without empty values, from which the ids of records are computed
+    key          the columns of a unique key that has no empty values; ids of records are computed from them
     fingerprint  a hash of the definition of the table when the model was written
     rows_about   the approximate number of rows at that time
     writable     whether people may create and update records, if Countersign's own tables are in the same database
     deletes      whether people may also delete records of a writable table
-    deleted      the column that marks deleted rows, if other applications keep them: a time or a day, empty in other
-                 rows, or a boolean. Such rows do not exist for callers, and deleting a record marks its row
-    version      the column of whole numbers in which other applications count the changes of a row, if they have one:
-                 each update adds one, so that they notice it
+    deleted      the column that marks deleted rows, if other applications keep them: a boolean, or a time or day that
+                 is empty in other rows. Callers do not see marked rows, and deleting a record marks its row
+    version      the integer column in which other applications count the changes of a row, if there is one: each
+                 update increments it, so that these applications notice the update
     """
 
     relation: str
@@ -69,12 +69,12 @@ class Table:
 
     @property
     def version_columns(self) -> tuple[str, ...]:
-        """Return the column of `version`, or nothing."""
+        """Return the column in `version`; empty without this option."""
         return (self.version,) if self.version else ()
 
     @property
     def deleted_columns(self) -> tuple[str, ...]:
-        """Return the column of `deleted`, or nothing."""
+        """Return the column in `deleted`; empty without this option."""
         return (self.deleted,) if self.deleted else ()
 
     @property

@@ -1,5 +1,5 @@
 """Module text: a module as Python source with classes, calls of declaration words and literals. It is parsed and never
-executed, so that reading the text of a stranger runs no code."""
+executed, so that reading an untrusted text runs no code."""
 
 import ast
 import io
@@ -26,11 +26,12 @@ MAX_NUMBER_LENGTH = 20
 LINE_LENGTH = 120
 _ANY_LENGTH = 10 * MAX_BYTES
 _COMMENT_CHARACTERS = "\t\u00ad\u200b\u200c\u200d"
-"""Characters of comments that are not printable: the tab, the soft hyphen, and what joins or divides letters."""
+"""Characters that comments may contain although they are not printable: the tab, the soft hyphen, joiners and
+non-joiners."""
 
 _PARSER = threading.Lock()
-"""Locked during a parse. In Python before 3.11.9, threads share the count of nested nodes, so one of two parses at a
-time can fail with a SystemError (CPython issue 106905)."""
+"""Held during a parse. In Python before 3.11.9, threads share the recursion counter of the parser, so that one of two
+concurrent parses can fail with a SystemError (CPython issue 106905)."""
 
 PACKAGE = "countersign.declare"
 CODE_WORDS: Final = ("check",)
@@ -117,13 +118,13 @@ class TextError(Exception):
 
 
 def printable(text: str) -> str:
-    """Return the text on one line: characters that are not printable are replaced by U+FFFD, and blanks around it are
-    removed. Comments about names of a database contain only such text."""
+    """Return the text without surrounding white space, on one line, with characters that are not printable replaced by
+    U+FFFD. Comments contain names of a database in this form."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text).strip()
 
 
 def _comment(text: str) -> str:
-    """Return the comment on one line, with the tabs, blanks and joiners that a person has written."""
+    """Return the comment on one line, but keep tabs, blanks and joiners that a person has written."""
     return "".join(
         character if character.isprintable() or _is_of_comment(character) else "\ufffd" for character in text
     ).strip()
@@ -134,7 +135,7 @@ def _is_of_comment(character: str) -> bool:
 
 
 def write(module: ModuleText) -> str:
-    """Return the source of the module text. `read` returns an equal module text for it.
+    """Return the source of the module text. It is the inverse of `read`.
 
     Raises:
         ValueError: a comment has a control character, or a name is not a Python name.
@@ -171,7 +172,7 @@ def read(text: str, source: str = "the module text") -> ModuleText:
 
 
 def build(text: ModuleText, source: str) -> Module:
-    """Return the module that the text declares, as a package would declare it. `source` is the file of the text.
+    """Create the module that the text declares. `source` is the file of the text.
 
     Raises:
         DeclarationError: an option of a declaration word does not exist, or has a value of the wrong type.
@@ -189,8 +190,8 @@ def build(text: ModuleText, source: str) -> Module:
 
 
 def quoted(text: str) -> str:
-    """Return a string literal. Characters that are not printable are escaped, so that the literal is one line and looks
-    as it is. The quotes are double quotes, unless only the text has them."""
+    """Return a string literal on one line, with characters that are not printable escaped. It has double quotes, unless
+    the text contains double quotes and no single quotes."""
     quote = "'" if '"' in text and "'" not in text else '"'
     return f"{quote}{_escaped(text, keeps=chr(34) if quote != chr(34) else '')}{quote}"
 
@@ -210,12 +211,12 @@ def _escape(character: str) -> str:
 
 
 def source_line(field: FieldText) -> str:
-    """Return the declaration of the field on one line, whatever its length is, without its comment."""
+    """Return the declaration of the field on one line of any length, without its comment."""
     return f"{_checked_name(field.name)} = {_source(field.call, -_ANY_LENGTH, -_ANY_LENGTH)}"
 
 
 def commented_line(field: FieldText) -> str:
-    """Return the declaration of the field on one line, with its comment."""
+    """Return the declaration of the field on one line of any length, with its comment."""
     return source_line(field) + (f"  # {field.comment}" if field.comment else "")
 
 
@@ -241,7 +242,8 @@ def _model_lines(model: ModelText) -> Iterator[str]:
 
 
 def _source(value: Value, column: int, indent: int) -> str:
-    """Return the source of a value that begins at the column, in a statement with this indent."""
+    """Return the source of a value. `column` is the position at which it begins, and `indent` the indentation of its
+    statement."""
     inner = indent + 4
     match value:
         case Call():
@@ -287,8 +289,8 @@ def _statement(
     single: str = "",
     wraps: str = "",
 ) -> str:
-    """Return the parts in brackets on one line, or each part on a line of its own where one line is too short. With
-    `wraps`, one line has no brackets."""
+    """Return the parts in brackets: on one line if it is long enough, otherwise with each part on a separate line. With
+    `wraps`, brackets are omitted if one line is enough."""
     opening, closing = ("", "") if wraps else brackets
     line = f"{start}{opening}{', '.join(parts)}{single}{closing}{end}"
     if column + len(line) <= LINE_LENGTH and "\n" not in line:
@@ -358,14 +360,14 @@ _CODE_REMEDY = "remove it, or declare the model in a package"
 _IGNORED = (tokenize.NEWLINE, tokenize.NL, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING)
 _BEFORE_LIST = frozenset("([{,=:")
 _AFTER_ALL = MAX_BYTES + 2
-"""A line after the last line of any text."""
+"""A line number greater than that of any line."""
 
 
 def _scanned(text: str) -> list[_CommentToken]:
-    """Return the comments of the text, after a check of its tokens.
+    """Check the tokens of the text, and return its comments.
 
-    The parser of Python is recursive. The check bounds its depth: it refuses operators, attributes, calls of calls and
-    deep brackets, so that brackets are the only way to nest.
+    The parser of Python is recursive, so the check limits the depth of nesting: it refuses operators, attributes, calls
+    of calls and deeply nested brackets.
 
     Raises:
         TextError: the text is too long, or contains a token that no module text contains.
@@ -462,7 +464,7 @@ class _Reader:
         """Return the module text.
 
         Raises:
-            TextError: a statement is not possible in a module text.
+            TextError: a module text cannot contain one of the statements.
         """
         summary, rest = _split_docstring(statements)
         body: list[ModelText | Comment] = []
@@ -484,14 +486,13 @@ class _Reader:
         return ModuleText(summary, tuple(body), module)
 
     def _take_before(self, line: int) -> list[str]:
-        """Return the comments before the line that were not taken yet."""
+        """Take the remaining comments before the line."""
         taken = [*self._skipped, *self._passed(line)]
         self._skipped = []
         return [comment.text for comment in taken]
 
     def _take_indented_before(self, line: int) -> list[str]:
-        """Return the comments before the line that were not taken yet and are indented. Others stay for
-        `_take_before`."""
+        """Take the remaining indented comments before the line. Other comments are left for `_take_before`."""
         passed = self._passed(line)
         self._skipped += [comment for comment in passed if not comment.column]
         return [comment.text for comment in passed if comment.column]
@@ -612,7 +613,7 @@ class _Builder:
         """Return the class of the model.
 
         Raises:
-            DeclarationError: the options of the class or of a field do not fit.
+            DeclarationError: an option of the class or of a field is invalid.
         """
         fields = [
             (statement.name, self.value(statement.call, {}))
@@ -638,10 +639,10 @@ class _Builder:
         return model
 
     def value(self, value: Value, models: Mapping[str, type[Model]]) -> object:
-        """Return the object that the value stands for.
+        """Create the object that the value describes.
 
         Raises:
-            DeclarationError: a name is unknown, or the arguments of a word do not fit.
+            DeclarationError: a name is unknown, or an argument of a declaration word is invalid.
         """
         if isinstance(value, tuple):
             return tuple(self.value(element, models) for element in value)

@@ -50,8 +50,7 @@ class Replacement:
     old or the new file. The old file is locked against other replacements until `close`. `commit` renames the new file;
     a replacement that is closed without `commit` changes nothing.
 
-    Raises:
-        FileChanged: the content is no longer the one that was read.
+    Raises: FileChanged: the content differs from the content that was read.
         FileLocked: another process is replacing the file, and `waits` is false.
         OSError: the file cannot be read, or its folder cannot be written.
     """

@@ -50,16 +50,16 @@ Rule: TypeAlias = Callable[[Declarations], Iterator[str]]
 
 
 def model_error(model: Declared, text: str) -> str:
-    """Return the error text with the file and the name of the model before it."""
+    """Return the error text, prefixed with the file and the name of the model."""
     return f"{model.source}: {model.name}: {text}"
 
 
 def member_error(model: Declared, field: str, text: str) -> str:
-    """Return the error text with the file, the model and the field before it. `field` may also be the name of an option
-    of the model's class statement, or of an action."""
+    """Return the error text, prefixed with the file, the model and the field. `field` may also be the name of an
+    action, or of an option of the class statement."""
     return f"{model.source}: {model.name}.{field}: {text}"
 
 
 def module_error(module: Module, text: str) -> str:
-    """Return the error text with the file and the name of the module before it."""
+    """Return the error text, prefixed with the file and the name of the module."""
     return f"{module.source}: module {module.name}: {text}"

@@ -44,7 +44,7 @@ def options_are_known(declarations: Declarations) -> Iterator[str]:
 
 
 def kinds_fit_module(declarations: Declarations) -> Iterator[str]:
-    """Require that only built-in models use internal kinds, which only the engine writes."""
+    """Require that only built-in models have fields of internal kinds, which only the engine writes."""
     for model, field in declarations.fields():
         is_read = model.table is not None and isinstance(field, Moment | Decimal)
         if field.is_internal and not is_read and declarations.module_of[model.name].name != BASE:

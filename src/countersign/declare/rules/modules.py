@@ -38,13 +38,13 @@ def settings_named(declarations: Declarations) -> Iterator[str]:
 
 
 SESSION_VALUES = ("user.id", "user.username", "user.external_id", "user.tenant")
-"""What a setting for row-level security policies can be taken from."""
+"""The fields of a person that can supply the value of a setting for row-level security policies."""
 _SETTING_NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)+", re.ASCII)
 _MAX_SETTING_LENGTH, _MAX_SETTINGS = 63, 10
 
 
 def sessions_are_valid(declarations: Declarations) -> Iterator[str]:
-    """Require that a session has valid settings, and that modules agree on what a setting is taken from."""
+    """Require that `session` has valid settings, and that all modules take a setting from the same field."""
     given: dict[str, str] = {}
     for module in declarations.modules:
         if len(module.session) > _MAX_SETTINGS:

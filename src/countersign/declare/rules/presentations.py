@@ -46,8 +46,8 @@ def titles_are_fields(declarations: Declarations) -> Iterator[str]:
 
 
 def measures_are_valid(declarations: Declarations) -> Iterator[str]:
-    """Require that a measure is a known function over a number of the model, that its date is a date, and that its
-    conditions fit the model."""
+    """Require that a measure has a known function and a numeric field, that its date is a date field, and that its
+    conditions are valid for the model."""
     for model in declarations.models.values():
         for measure in model.measures:
             text = _measure_error(model, measure)
@@ -81,14 +81,16 @@ def _error_of_conditions(model: Declared, measure: Measure) -> str | None:
 
 
 def _error_of_condition(model: Declared, condition: Where) -> str | None:
-    """Return the error in a condition of a measure, or None. Its value is sent to pages, so it must be known."""
+    """Return the error in a condition of a measure, or None. The value is sent to pages, so it must be known without
+    running a command."""
     if condition.value is TODAY:
         return f"the condition {condition.field} {condition.operator} TODAY: a measure has no TODAY: take it out"
     return condition_error(model, condition, is_row_rule=False)
 
 
 def views_are_valid(declarations: Declarations) -> Iterator[str]:
-    """Require that a view of a list has a key of its own, valid conditions, and an order by fields of its model."""
+    """Require that a view of a list has a unique key, valid conditions, and an order by sortable fields of its
+    model."""
     for model in declarations.models.values():
         counts = Counter(view.name for view in model.views)
         for view in model.views:

@@ -14,7 +14,7 @@ MAX_SCALE = 4
 
 
 def tables_are_named(declarations: Declarations) -> Iterator[str]:
-    """Require that a table has a valid relation and a key of different columns."""
+    """Require that a table has a valid relation and that the columns of its key are distinct."""
     for model in declarations.models.values():
         if model.table is not None:
             yield from (member_error(model, "table", text) for text in _table_errors(model.table))
@@ -52,8 +52,8 @@ def _is_sql_text(name: str) -> bool:
 
 
 def tables_have_their_commands(declarations: Declarations) -> Iterator[str]:
-    """Require that models with a table have only the commands of their table, and no rule or value that the engine
-    writes."""
+    """Require that models with a table of an existing database have only the commands that the table supports, and
+    neither rules nor values that the engine writes."""
     for model in declarations.models.values():
         if model.table is not None:
             yield from _writing_errors(model, model.table)
@@ -76,7 +76,7 @@ def _writing_errors(model: Declared, table: Table) -> Iterator[str]:
 
 
 def _marker_errors(model: Declared, table: Table) -> Iterator[str]:
-    """Yield an error for each field with a column that counts versions or marks deleted rows."""
+    """Yield an error for each field whose column counts versions or marks deleted rows."""
     for field in model.fields.values():
         if table.version in field.table_columns:
             yield member_error(model, field.name, "its column counts versions, so callers cannot set it: take it out")
@@ -85,8 +85,9 @@ def _marker_errors(model: Declared, table: Table) -> Iterator[str]:
 
 
 def workflows_over_columns_are_valid(declarations: Declarations) -> Iterator[str]:
-    """Require that the state field of a workflow of a model with a table has an option for the states that other
-    applications write and no action begins or ends in, and that actions do nothing that needs tables of our own."""
+    """Require that, in a model with a table of an existing database, the state field of a workflow has the option
+    `unknown` for states that other applications write, that no action begins or ends in this state, and that actions
+    need no tables of the engine."""
     for model in declarations.models.values():
         field = None if model.workflow is None else model.fields.get(model.workflow.field)
         if model.table is None or model.workflow is None or not isinstance(field, Select):
@@ -109,8 +110,8 @@ def _move_error(move: Move, field: Select) -> str | None:
 
 
 def written_tables_have_one_model(declarations: Declarations) -> Iterator[str]:
-    """Require that only one model writes a table. The history of a second one would show the changes of the first as
-    those of another application."""
+    """Require that only one model writes a table. Otherwise the history of one model would show the changes of the
+    other model as changes of another application."""
     writer_by_names: dict[tuple[str, ...], Declared] = {}
     for model in declarations.models.values():
         if model.table is None or not model.table.writable:
@@ -123,7 +124,7 @@ def written_tables_have_one_model(declarations: Declarations) -> Iterator[str]:
 
 
 def columns_named_validly(declarations: Declarations) -> Iterator[str]:
-    """Require that a database can contain the names of columns, and that labels are valid text."""
+    """Require that names of columns, labels and values are text that a database can contain."""
     for model, field in declarations.fields():
         values = map(str, field.values) if isinstance(field, Select) else ()
         if model.table is not None and not all(map(_is_sql_text, (*field.table_columns, field.label, *values))):
@@ -132,7 +133,8 @@ def columns_named_validly(declarations: Declarations) -> Iterator[str]:
 
 
 def columns_are_valid(declarations: Declarations) -> Iterator[str]:
-    """Require that only models with a table have options of columns, and that these options are valid."""
+    """Require that only models with a table of an existing database have options for columns, and that these options
+    are valid."""
     for model, field in declarations.fields():
         if model.table is None and _is_about_column(field):
             text = "column, columns, values, unknown and sortable are for models with a table: take them out"
@@ -157,7 +159,8 @@ def _is_zone(name: str) -> bool:
 
 
 def tables_refer_to_tables(declarations: Declarations) -> Iterator[str]:
-    """Require that the ref of a model with a table names a model with a table, with as many columns as its key has."""
+    """Require that a ref of a model with a table refers to a model with a table, and has as many columns as the key of
+    that table."""
     for model, field in declarations.fields():
         if not isinstance(field, Ref):
             continue

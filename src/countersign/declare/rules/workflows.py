@@ -1,5 +1,5 @@
-"""Rules about workflows and their actions. An action is declared as a `Move`, and this file calls it move or action. A
-workflow must control a select field, and it must be possible to run every action."""
+"""Rules about workflows and their actions. An action is declared as a `Move`; in this file, `move` and `action` mean
+the same. A workflow must control a select field, and it must be possible to run every action."""
 
 from collections.abc import Iterator
 
