@@ -61,9 +61,10 @@ class ModelChange:
 
     lines      the changes in words, each with a sign: `+` new, `-` removed, `~` renamed, `!` must be reviewed
     changed    the class with the changes, or None if the changes cannot be applied
-    is_proven  the table is the one that was reviewed, apart from the lines, neither the key nor the kind of a field
-               changes, and agents read no new column in clear. Otherwise a person has to look at the fields
-    clear      the fields that agents read in clear, with the changes, each with its column if that has another name
+    is_proven  the table is the reviewed table with these changes, neither the key nor the kind of a field changes, and
+               agents read no new column in clear; otherwise a person must review the fields
+    clear      the fields of the changed class that agents read in clear, each with the name of its column if they
+               differ
     """
 
     model: str

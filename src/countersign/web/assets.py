@@ -12,7 +12,7 @@ from countersign.kernel.http.response import Response
 
 FOLDER = "assets"
 FIRST_FONT = "geist-latin-wght-normal-"
-"""The prefix of the font file that a page in any of the languages needs at first."""
+"""The prefix of the name of the font file that pages in all languages need first."""
 LANGUAGES = ("en", "de")
 IMMUTABLE = ("Cache-Control", "public, max-age=31536000, immutable")
 TYPES = {
@@ -24,7 +24,7 @@ TYPES = {
 }
 
 FONT_ALIAS = f"{FOLDER}/geist.woff2"
-"""The first font under a name without a hash, for the pages that the services render without these assets."""
+"""The address of the first font without a hash, for pages that the services render without these assets."""
 FOR_A_DAY = ("Cache-Control", "public, max-age=86400")
 
 _ZERO_WEIGHT = re.compile(r"q=0(\.0*)?")
@@ -89,7 +89,7 @@ class Assets:
         return json.loads(self.files.get("manifest.json", b"{}"))
 
     def fonts(self) -> list[bytes]:
-        """Return the files of the font, with the one that most texts need at the first place."""
+        """Return the font files. The file that most texts need comes first."""
         names = [name for name in self.files if name.startswith(f"{FOLDER}/geist-") and name.endswith(".woff2")]
         return [self.files[name] for name in sorted(names, key=lambda name: (FIRST_FONT not in name, name))]
 

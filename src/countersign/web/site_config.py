@@ -1,5 +1,4 @@
-"""The configuration of a site: everything in which the pages of one service differ from the pages of another
-service."""
+"""The configuration of a site: everything that differs between the pages of the services."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence

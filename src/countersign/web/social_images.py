@@ -22,7 +22,7 @@ VERSIONED = ("Cache-Control", "public, max-age=86400")
 REVALIDATED = ("Cache-Control", "public, no-cache")
 DEFAULT_COLOR = "#0b6552"
 MAX_BRIGHTNESS = 110
-"""The maximum mean of red, green and blue of the ground, below which white letters are readable."""
+"""The maximum mean of red, green and blue of the background, so that white letters are readable on it."""
 
 _MARGIN = 72
 _INK, _QUIET_INK, _NIGHT = (255, 255, 255), (214, 223, 219), (11, 17, 15)
@@ -39,8 +39,8 @@ Font: TypeAlias = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 class SocialImage(NamedTuple):
-    """What a picture shows. `name` is drawn if the fonts have not all letters of the title. `by` is the publisher, and
-    may be empty, as `text` and `icon_url` may be."""
+    """The content of a picture. If the fonts have no letter of the title, `name` is drawn instead. `by` is the
+    publisher. `text`, `by` and `icon_url` may be empty."""
 
     title: str
     name: str
@@ -52,13 +52,13 @@ class SocialImage(NamedTuple):
 
     @property
     def version(self) -> str:
-        """A digest of what the picture shows."""
+        """A digest of the content."""
         return hashlib.blake2b(repr((REVISION, *self)).encode(), digest_size=8).hexdigest()
 
 
 class SocialImages:
-    """Draws pictures, one at a time and not in the event loop, and keeps the latest ones in memory. `fonts` are files
-    with different letters, in the order in which they are tried."""
+    """Draws pictures, one at a time and off the event loop, and caches the most recently used ones in memory. `fonts`
+    are font files with different letters, in the order in which they are tried."""
 
     def __init__(self, fonts: Sequence[bytes] = ()) -> None:
         self._fonts = tuple(fonts)
@@ -132,7 +132,7 @@ class _Face(NamedTuple):
 
 
 class _Pen:
-    """Writes on a canvas."""
+    """Draws text on a canvas."""
 
     def __init__(self, canvas: Image.Image, fonts: Sequence[bytes]) -> None:
         self._draw = ImageDraw.Draw(canvas)
@@ -185,7 +185,7 @@ class _Pen:
             x += face.fonts[index].getlength(part)
 
     def cut(self, text: str, face: _Face) -> str:
-        """Return the text with an ellipsis in the place of what does not fit into a line."""
+        """Shorten the text with an ellipsis until it fits into a line."""
         if self.width(text, face) <= WIDTH - 2 * _MARGIN:
             return text
         while text and self.width(f"{text}…", face) > WIDTH - 2 * _MARGIN:
@@ -193,7 +193,7 @@ class _Pen:
         return f"{text}…"
 
     def wrapped(self, text: str, face: _Face, max_lines: int) -> list[str]:
-        """Return the text in lines. What does not fit into the last one is cut."""
+        """Break the text into at most `max_lines` lines. A line that is too long is shortened with an ellipsis."""
         lines: list[str] = []
         for word in text.split():
             longer_line = f"{lines[-1]} {word}" if lines else word
@@ -217,7 +217,8 @@ def _font(file: bytes, size: int, weight: int) -> Font:
 
 
 def _fitting_title(pen: _Pen, title: str) -> tuple[_Face, list[str]]:
-    """Return the title in the greatest size in which it has at most two lines, or else in three lines."""
+    """Return the font and the lines of the title: the largest size with at most two lines, or else the smallest size
+    with three lines."""
     for size in _TITLE_SIZES:
         face = pen.font(size, _BOLD)
         lines = pen.wrapped(title, face, 100)
@@ -235,7 +236,7 @@ def _mixed(colour: Colour, background: Colour, share: float) -> Colour:
 
 
 def _background(tint: Colour) -> Image.Image:
-    """Return a ground in the tint, dark enough for white letters, with rings at the right."""
+    """Return a background in the tint, dark enough for white letters, with rings at the right."""
     while sum(tint) / 3 > MAX_BRIGHTNESS:
         tint = _mixed(tint, _NIGHT, 0.9)
     canvas = Image.new("RGB", (WIDTH * _SCALE, HEIGHT * _SCALE), _mixed(tint, _NIGHT, 0.3))

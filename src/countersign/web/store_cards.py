@@ -28,7 +28,7 @@ def lead_of(summary: str) -> tuple[str, str]:
 
 
 def card(product: Mapping[str, Any], texts: Mapping[str, str], level: int, *, is_first: bool) -> str:
-    """A product as a card. `level` is the level of its heading."""
+    """Return a product as a card. `level` is the level of its heading."""
     access = f'<span class="access free">{texts["free"]}</span>'
     if product["access"] != "free":
         access = f'<span class="access">{texts["entitled"]}</span>'
@@ -41,12 +41,12 @@ def card(product: Mapping[str, Any], texts: Mapping[str, str], level: int, *, is
 
 
 def cards(products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str:
-    """The products of a list."""
+    """Return the products of a list as cards."""
     return "".join(card(product, texts, 2, is_first=index < FIRST_CARDS) for index, product in enumerate(products))
 
 
 def shelf(title: str, query: str, products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str:
-    """A row of products with its heading."""
+    """Return a row of products with its heading."""
     cards_html = "".join(card(product, texts, 3, is_first=True) for product in products)
     return (
         f'<section class="shelf"><div class="shelf-head"><h2>{title}</h2>'
@@ -56,7 +56,7 @@ def shelf(title: str, query: str, products: Sequence[Mapping[str, Any]], texts: 
 
 
 def hero(products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str:
-    """The first product large, and all of them as a queue beside it."""
+    """Return the first product as a large card, and all products as a queue beside it."""
     first_product = products[0]
     cover = first_product["cover"]
     turned_class = " turned" if cover["placeholder"] and cover["focus"] == "left" else ""
@@ -77,13 +77,14 @@ def hero(products: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> str
 
 
 def image(product: Mapping[str, Any], *, is_first: bool) -> str:
-    """The cover of a product; its title is beside it."""
+    """Return the cover of a product. It has no alternative text, because the title of the product is beside it."""
     lazy = "" if is_first else ' loading="lazy"'
     return f'<img src="{escape(product["cover"]["url"])}" alt="" width="640" height="360"{lazy}>'
 
 
 def in_banner(products: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The first products whose covers have different colours: their covers are the banner of a publisher."""
+    """Return the first products whose covers have different colours. Their covers are the banner of a publisher's
+    page."""
     by_colour: dict[str, Mapping[str, Any]] = {}
     for product in products:
         by_colour.setdefault(product["cover"]["color"], product)
@@ -91,12 +92,12 @@ def in_banner(products: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def columns(count: int) -> str:
-    """The class of a list of cards that fills its last row better with four columns than with five."""
+    """Return the CSS class for four columns if they fill the last row of cards better than five columns."""
     return " four" if count > MAX_COLUMNS and (count - 1) % 4 / 4 > (count - 1) % 5 / 5 else ""
 
 
 def monogram(slug: str, name: str) -> str:
-    """The first letter of a publisher's name, on the colour that the script gives it too."""
+    """Return the first letter of a publisher's name on the colour that the script computes as well."""
     number = 0
     for letter in slug:
         number = (number * 131 + ord(letter)) & 0xFFFFFFFF
@@ -105,7 +106,7 @@ def monogram(slug: str, name: str) -> str:
 
 
 def preload(product: Mapping[str, Any]) -> str:
-    """The head's link to a cover that is seen at once."""
+    """Return the preload link for a cover that is visible at once."""
     return f'<link rel="preload" as="image" fetchpriority="high" href="{escape(product["cover"]["url"])}">'
 
 

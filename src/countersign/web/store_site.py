@@ -213,8 +213,8 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
 
 
 async def render_publisher(request: PageRequest, store: str) -> RenderedPage | None:
-    """Render a publisher with its products, or a page with status 404 if no publisher has this name. The order that the
-    query asks for is the script's matter."""
+    """Render a publisher with its products, or a page with status 404 if no publisher has this name. Only the script
+    applies the order in the query."""
     slug = request.values["slug"]
     address = f"{API}/publishers/{quote(slug, safe='')}"
     reply = await request.get(address)

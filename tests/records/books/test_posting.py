@@ -40,7 +40,7 @@ async def test_an_invoice_that_is_entered_late_has_its_own_day(office: Office) -
         await office.value("carol", "payment.create", invoice=first_draft, amount_minor=5, paid_on=yesterday)
 
         reason = await office.refusal_of("carol", "invoice.post", id=third_draft, issued=yesterday)
-        assert reason.startswith("invoice.issued must not be before the day of the number before it")
+        assert reason.startswith("invoice.issued must not be before the date of the previous invoice")
         assert (await office.value("carol", "invoice.get", id=third_draft))["state"] == "draft"
         posted_invoice = await office.value("carol", "invoice.post", id=third_draft, issued=today)
         assert int(posted_invoice["number"][5:]) == int(late_invoice["number"][5:]) + 2

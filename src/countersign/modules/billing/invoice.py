@@ -45,13 +45,14 @@ async def number_and_date(work: Work) -> None:
         series = f"{series}-{party_id[:6]}"
     number = await work.next_number(f"invoice-{series}")
     previous_id = await work.find("invoice", number=_written_number(series, number - 1))
-    # Read without a lock, because others wait for the next number. The day of a posted invoice does not change.
+    # Read without a lock, because other transactions wait for the next number. The date of a posted invoice does not
+    # change.
     previous_invoice = None if previous_id is None else await work.read("invoice", previous_id, locks=False)
-    # Today is always allowed: a clock that was ahead once must not stop the books.
+    # Today is always allowed, so that a clock that was once ahead does not prevent posting.
     if previous_invoice is not None and issue_date < min(work.today, str(previous_invoice["issued"] or "")):
         work.refuse(
-            f"invoice.issued must not be before the day of the number before it, so that the numbers of the series "
-            f"{series} are in the order of days: give a later day, or leave it out for today"
+            f"invoice.issued must not be before the date of the previous invoice of the series {series}: give a later "
+            "date, or omit it for today"
         )
     await work.change(number=_written_number(series, number), **await _party(work, party_id))
 
@@ -72,7 +73,7 @@ async def _party(work: Work, party_id: str) -> dict[str, object]:
 
 
 def _written(address: Mapping[str, object] | None) -> str | None:
-    """An address as lines of text."""
+    """Format an address as lines of text."""
     if address is None:
         return None
     place_line = " ".join(str(part) for part in (address["postcode"], address["city"]) if part)
@@ -80,7 +81,7 @@ def _written(address: Mapping[str, object] | None) -> str | None:
 
 
 def tax_of(net_minor: int, tax_bp: int) -> int:
-    """The tax on a net amount, a half rounded away from zero."""
+    """The tax on a net amount, rounded half away from zero."""
     half_up = (abs(net_minor) * tax_bp * 2 + 10_000) // 20_000
     return half_up if net_minor >= 0 else -half_up
 
@@ -91,7 +92,7 @@ def total(net_minor: int, tax_minor: int) -> int:
 
 
 def still_open(total_minor: int, paid_minor: int, state: str) -> int:
-    """What is left to pay; negative when too much was paid. Nothing is to be paid of a cancelled invoice."""
+    """The amount left to pay. It is negative after an overpayment, and 0 for a cancelled invoice."""
     return 0 if state == "cancelled" else total_minor - paid_minor
 
 
@@ -177,9 +178,9 @@ class Invoice(
             label_de="Buchen",
             reversible=False,
             reads=("party", "address"),
-            help="Gives the invoice its number and date, keeps name, address and tax number of the party as they are, "
-            "and locks it. issued is today or, for an invoice that is entered late, a day before that is not before "
-            "the invoice with the number before.",
+            help="Gives the invoice its number and date, copies name, address and tax number of the party, and locks "
+            "the invoice. issued is today or, for an invoice that is entered late, an earlier day that is not before "
+            "the date of the previous invoice.",
         ),
         settle=Move(
             "posted",
@@ -188,8 +189,8 @@ class Invoice(
             label_de="Als bezahlt markieren",
             guards=(where("open_minor", eq=0),),
             needs_approval="default",
-            help="Marks the invoice as paid, and locks its payments. An overpaid one is settled when the rest is paid "
-            "back.",
+            help="Marks the invoice as paid, and locks its payments. An overpaid invoice can be marked as paid when the "
+            "excess is paid back.",
         ),
         reopen=Move(
             "paid",

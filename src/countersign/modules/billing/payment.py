@@ -22,7 +22,7 @@ class Payment(
     ),
     needs_approval=("create", "update"),
 ):
-    """A payment towards an invoice; a negative amount is paid back. A reference is on an invoice once, and on several
+    """A payment towards an invoice; a negative amount is a refund. A reference is on an invoice once, and on several
     invoices only of one party, as of one transfer."""
 
     invoice = Ref("invoice", required=True, label_de="Rechnung")
