@@ -154,7 +154,7 @@ def metrics_page() -> str:
     )
     head = f"{NOTE}\n# Metrics\n" + "".join(f"\n{_filled(paragraph)}\n" for paragraph in paragraphs)
     rows = [
-        (f"`{name}`", family.kind, ", ".join(f"`{label}`" for label in family.label_names), family.meaning)
+        (f"`{name}`", family.kind, ", ".join(f"`{label}`" for label in family.label_names), family.help_text)
         for name, family in sorted(metrics.FAMILIES.items())
     ]
     return head + "\n" + _table(("Metric", "Kind", "Labels", "Meaning"), rows)

@@ -81,7 +81,7 @@ async def test_blobs_are_copied_compared_and_distinguished(tmp_path: Path) -> No
     async with databases.snapshot(block_writes=True) as snapshot:
         with pytest.raises(NotMovable, match=second_sha256):
             await third_migration.end(snapshot)
-    assert [blob.sha256 async for blob in target_blobs.sealed()] == [first_sha256]
+    assert [blob.sha256 async for blob in target_blobs.sealed_blobs()] == [first_sha256]
 
     await source_blobs.delete(second_sha256)
     async with databases.snapshot(block_writes=True) as snapshot:

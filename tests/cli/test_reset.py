@@ -140,7 +140,7 @@ async def put(blobs: BlobStore, content: bytes) -> None:
 
 async def count(blobs: BlobStore) -> int:
     """Return the count of stored files and of uploads in progress."""
-    return len([None async for _ in blobs.sealed()]) + len([None async for _ in blobs.staged()])
+    return len([None async for _ in blobs.sealed_blobs()]) + len([None async for _ in blobs.staged_uploads()])
 
 
 def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from countersign.cli.output import Exit
-from countersign.kernel.tracing import Parent, parent_of
+from countersign.kernel.tracing import Parent, parse_traceparent
 from tests.cli.conftest import Run
 from tests.servers.collector import Collector, collecting
 from tests.servers.countersign import served
@@ -163,4 +163,4 @@ def test_an_invalid_collector_address_is_refused(run: Run, tmp_path: Path) -> No
     ],
 )
 def test_a_traceparent_is_parsed_as_the_standard_requires(header: str | None, parent: Parent | None) -> None:
-    assert parent_of(header) == parent
+    assert parse_traceparent(header) == parent

@@ -340,4 +340,4 @@ def test_every_refusal_of_status_429_is_made_with_the_numbers_of_its_limit() -> 
     for path in source.rglob("*.py"):
         for line in path.read_text().splitlines():
             if any(f"raise {name}(" in line for name in classes_429):
-                assert "used_up(" in line, (path.name, line)
+                assert "exhausted_headers(" in line, (path.name, line)

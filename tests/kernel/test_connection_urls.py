@@ -36,7 +36,7 @@ def test_a_password_that_is_cut_is_refused_and_not_quoted(password: str) -> None
         connection_urls.require_postgres(f"postgresql://u:{password}@db.example.com/shop")
 
     error_text = str(refusal.value)
-    assert error_text == str(connection_urls.unreadable(connection_urls.DATABASE_SETTING))
+    assert error_text == str(connection_urls.unreadable_error(connection_urls.DATABASE_SETTING))
     # A traceback must not show the message of the parser either.
     assert refusal.value.__cause__ is refusal.value.__context__ is None
 

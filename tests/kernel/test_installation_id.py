@@ -20,7 +20,7 @@ from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.installation_id import (
     DatabaseOutdated,
     DirectoryId,
-    InstallationPlaces,
+    InstallationLocations,
     InstallationState,
     Marker,
     ServiceTables,
@@ -161,9 +161,9 @@ async def test_an_older_state_of_the_database_is_outdated(nodes: SharedStorage) 
     assert await nodes.blobs.marker() == msgspec.json.encode(Marker(OWN, LATE))
 
 
-def places_of(folder: Path, schema: str, database: Database) -> InstallationPlaces:
+def places_of(folder: Path, schema: str, database: Database) -> InstallationLocations:
     """Return the databases and files of a service with this schema and without blobs."""
-    return InstallationPlaces(folder, "", ServiceTables(schema, "", "", "", "", "", ""), database)
+    return InstallationLocations(folder, "", ServiceTables(schema, "", "", "", "", "", ""), database)
 
 
 async def test_services_that_settle_at_once_are_all_named_in_the_directory(

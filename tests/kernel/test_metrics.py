@@ -23,7 +23,7 @@ def no_families() -> Iterator[None]:
 
 def page(*samples: Sample) -> list[str]:
     """Return the lines of this process's metrics."""
-    return metrics.text([metrics.sample_lines([("worker", "0")])], samples).splitlines()
+    return metrics.exposition([metrics.sample_lines([("worker", "0")])], samples).splitlines()
 
 
 def test_a_counter_is_reported_with_its_meaning_and_labels() -> None:
@@ -42,7 +42,7 @@ def test_values_of_one_metric_from_several_sources_are_listed_together() -> None
     looked_up = metrics.gauge("b", "B.", "of")
     parts = [metrics.sample_lines([("worker", number)]) for number in ("0", "1")]
 
-    lines = metrics.text(parts, [Sample(looked_up, 0.5, ("x",)), Sample(looked_up, 2, ("y",))]).splitlines()
+    lines = metrics.exposition(parts, [Sample(looked_up, 0.5, ("x",)), Sample(looked_up, 2, ("y",))]).splitlines()
 
     assert lines[:2] == ["# HELP a_total A.", "# TYPE a_total counter"]
     assert lines[2:4] == ['a_total{worker="0"} 1', 'a_total{worker="1"} 1']

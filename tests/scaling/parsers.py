@@ -291,7 +291,7 @@ PARSERS: Mapping[str, Parser] = {
         "every request",
         "The request head has at most 64 KiB.",
         HEAD_BYTES,
-        tracing.parent_of,
+        tracing.parse_traceparent,
         {"dashes": TEXTS["dashes"]},
     ),
     "JWT": Parser(

@@ -108,11 +108,11 @@ async def test_a_licence_code_works_once_and_the_promo_code_for_many(demo_world:
     publisher = await demo_world.person_token(demo.PUBLISHER, "read:library")
 
     assert (await demo_world.call("POST", "/redeem", player, json={"code": demo.LICENCE_CODES[4]})).is_success
-    used_up = await demo_world.call("POST", "/redeem", publisher, json={"code": demo.LICENCE_CODES[4]})
+    fifth_redemption = await demo_world.call("POST", "/redeem", publisher, json={"code": demo.LICENCE_CODES[4]})
     assert (await demo_world.call("POST", "/redeem", player, json={"code": demo.PROMO_CODE})).is_success
     assert (await demo_world.call("POST", "/redeem", publisher, json={"code": demo.PROMO_CODE})).is_success
 
-    assert used_up.json()["code"] == "code_already_redeemed"
+    assert fifth_redemption.json()["code"] == "code_already_redeemed"
 
 
 async def test_the_demonstration_client_gets_all_of_its_scopes(demo_world: World) -> None:

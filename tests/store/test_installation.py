@@ -57,8 +57,8 @@ class ClosedInstallation:
 
     async def blob_names(self) -> set[str]:
         """Return everything in the blob store, sealed or staged."""
-        sealed_digests = {blob.sha256 async for blob in self.files.sealed()}
-        return sealed_digests | {blob.upload async for blob in self.files.staged()}
+        sealed_digests = {blob.sha256 async for blob in self.files.sealed_blobs()}
+        return sealed_digests | {blob.upload async for blob in self.files.staged_uploads()}
 
     def copied(self) -> "ClosedInstallation":
         """Return the same installation with a copy of the current database, which can be put in its place later."""

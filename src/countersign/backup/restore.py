@@ -329,7 +329,7 @@ async def require_empty(store: BlobStore) -> None:
         Unavailable: the store cannot be reached.
     """
     await store.check()
-    async for sha256, *_ in store.sealed():
+    async for sha256, *_ in store.sealed_blobs():
         remedy = (
             "If an interrupted restore left this blob, empty the blob store. "
             "Otherwise set COUNTERSIGN_BLOBS_URL to another prefix."

@@ -185,7 +185,7 @@ class BlobMigration:
         """
         await self._target.check()
         async with self._databases.snapshot() as snapshot:
-            async for sha256, *_ in self._target.sealed():
+            async for sha256, *_ in self._target.sealed_blobs():
                 if not await snapshot.fetch(self._blobs.schema, known_statement, sha256):
                     remedy = "If an interrupted move left it, empty the blob store. Otherwise name another prefix."
                     raise NotEmpty(f"the blob store contains an unknown blob, {sha256}", resolution=remedy)

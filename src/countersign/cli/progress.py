@@ -57,7 +57,7 @@ class _Lines:
         self._started_s = self._told_s = clock.monotonic_s()
         self._from = self._done = done
         already = f", {size(done)} of it already there" if done else ""
-        self._tell(f"{size(total)}{already}")
+        self._print_line(f"{size(total)}{already}")
 
     def at(self, done: int) -> None:
         """Report the number of bytes done."""
@@ -69,15 +69,15 @@ class _Lines:
         rate = max(0, done - self._from) / (now_s - self._started_s)
         left_text = f", {duration((self._total - done) / rate)} left" if rate else ""
         percent = 100 * done // self._total if self._total else 100
-        self._tell(f"{percent}% of {size(self._total)}, {size(rate)}/s{left_text}")
+        self._print_line(f"{percent}% of {size(self._total)}, {size(rate)}/s{left_text}")
 
     def end(self) -> None:
         """Report that the transfer has succeeded."""
         seconds = max(clock.monotonic_s() - self._started_s, 0.001)
         moved_bytes = max(0, self._done - self._from)
-        self._tell(f"done, {size(moved_bytes)} in {duration(seconds)}, {size(moved_bytes / seconds)}/s")
+        self._print_line(f"done, {size(moved_bytes)} in {duration(seconds)}, {size(moved_bytes / seconds)}/s")
 
-    def _tell(self, text: str) -> None:
+    def _print_line(self, text: str) -> None:
         click.echo(f"{self._label}: {text}", err=output.wants_json())
 
 

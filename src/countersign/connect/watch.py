@@ -156,7 +156,7 @@ END
 
 def watched_tables(models: Iterable[Declared]) -> list[WatchedTable]:
     """Return the PostgreSQL tables of the models, with the columns of their fields."""
-    return postgres_watch.merged(
+    return postgres_watch.merge_columns(
         WatchedTable(
             *relation_id(model.table.relation),
             model.table.key_columns,
@@ -185,7 +185,7 @@ async def unwatched(url: str, models: Iterable[Declared], role: str) -> list[str
         connection.transaction(isolation="read_committed", readonly=True),
     ):
         await connection.execute(postgres_admin.FIXED_SEARCH_PATH)
-        found = await postgres_watch.watched(connection.fetch, tables, role)
+        found = await postgres_watch.watched_relations(connection.fetch, tables, role)
     return [f"{each.schema}.{each.name}" for each in tables if each.relation not in found]
 
 

@@ -21,17 +21,18 @@ def require_readable(url: str, setting: str) -> SplitResult:
             setting and quotes no part of the URL.
     """
     url_parts = _parts(url)
-    if url_parts is None or _is_cut(url_parts) or not are_hosts(url_parts.netloc.rpartition("@")[2]):
-        raise unreadable(setting)
+    is_cut = url_parts is not None and _has_unencoded_delimiter(url_parts)
+    if url_parts is None or is_cut or not is_host_list(url_parts.netloc.rpartition("@")[2]):
+        raise unreadable_error(setting)
     return url_parts
 
 
-def unreadable(setting: str) -> ValueError:
+def unreadable_error(setting: str) -> ValueError:
     """Return the error that names the setting and the remedy."""
     return ValueError(f"{setting} cannot be read as an address: {REMEDY}")
 
 
-def are_hosts(hosts: str) -> bool:
+def is_host_list(hosts: str) -> bool:
     """Return whether the text is a list of hosts, separated by commas, each with an optional port."""
     return all(_is_host(word.strip()) for word in hosts.split(","))
 
@@ -48,7 +49,7 @@ def _parts(url: str) -> SplitResult | None:
         return None
 
 
-def _is_cut(url_parts: SplitResult) -> bool:
+def _has_unencoded_delimiter(url_parts: SplitResult) -> bool:
     """Return whether the @ that ends the user info comes after the end of the authority."""
     if not url_parts.netloc or "@" in url_parts.netloc:
         return False
@@ -85,7 +86,7 @@ def require_postgres(url: str, setting: str = DATABASE_SETTING) -> None:
     # asyncpg ends the password at the first @, and would resolve the rest as a host.
     is_clear = url_parts.netloc.count("@") <= 1 and not _BAD_ESCAPE.search(url) and not url_parts.fragment
     if not is_clear or not _is_readable_query(url_parts.query):
-        raise unreadable(setting)
+        raise unreadable_error(setting)
 
 
 def describe_postgres(url: str) -> str:
@@ -119,4 +120,4 @@ def _is_readable_query(query: str) -> bool:
     except ValueError:
         return False
     ports = ",".join(fields.get("port", ())).split(",")
-    return all(not port or is_port(port) for port in ports) and all(map(are_hosts, fields.get("host", ())))
+    return all(not port or is_port(port) for port in ports) and all(map(is_host_list, fields.get("host", ())))

@@ -116,7 +116,7 @@ class ServiceTables(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class InstallationPlaces:
+class InstallationLocations:
     """The locations of one service: the data directory, the database (its URL is empty for SQLite in the directory),
     and the blob store with its display name. A service without files has no blob store. `database` is missing while the
     service has no database yet; `sibling` is then the id in the other service's database."""
@@ -163,7 +163,7 @@ class InstallationState(NamedTuple):
         return self.database or self.sibling or self.directory or self.blobs
 
 
-async def read(places: InstallationPlaces) -> InstallationState:
+async def read(places: InstallationLocations) -> InstallationState:
     """Read the id of each location.
 
     The database is read last. It gets its id before the other locations do, so that a concurrent start does not look
@@ -189,7 +189,7 @@ async def read(places: InstallationPlaces) -> InstallationState:
     )
 
 
-async def examine(places: InstallationPlaces) -> InstallationState:
+async def examine(places: InstallationLocations) -> InstallationState:
     """Read the id of each location, and check that they belong together.
 
     Raises:
@@ -209,7 +209,7 @@ async def examine(places: InstallationPlaces) -> InstallationState:
     return installation_state
 
 
-async def register(places: InstallationPlaces, installation_state: InstallationState) -> str | None:
+async def register(places: InstallationLocations, installation_state: InstallationState) -> str | None:
     """Write the id to the locations that have none according to `examine`; returns the id.
 
     Returns None and writes nothing if no location has an id and the blob store cannot be reached.
@@ -286,7 +286,7 @@ async def require_latest(database: Database, blobs: BlobStore, name: str) -> Non
         _require_latest(Instant(row[1]), marker, name)
 
 
-async def adopt(places: InstallationPlaces, own_id: str, adopted_at: Instant) -> None:
+async def adopt(places: InstallationLocations, own_id: str, adopted_at: Instant) -> None:
     """Write the id to all locations, replacing any other. The directory is written last, so that an interruption is
     detected.
 
@@ -361,7 +361,7 @@ def write_directory(folder: Path, own_id: str, services: Iterable[str]) -> None:
     disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(content), is_new=False)
 
 
-def _require_equal(places: InstallationPlaces, installation_state: InstallationState) -> None:
+def _require_equal(places: InstallationLocations, installation_state: InstallationState) -> None:
     ids_by_place = [
         (places.database_name, installation_state.database),
         (f"the {places.service.sibling_schema} database there", installation_state.sibling),
@@ -374,7 +374,7 @@ def _require_equal(places: InstallationPlaces, installation_state: InstallationS
             raise _mismatch(*first_place, name, own_id)
 
 
-async def _require_fit(places: InstallationPlaces, installation_state: InstallationState) -> None:
+async def _require_fit(places: InstallationLocations, installation_state: InstallationState) -> None:
     """Check that a database without an id may be given the id of the other locations, or a new id."""
     if installation_state.blobs is not None:
         raise _mismatch(places.database_name, None, places.blobs_name, installation_state.blobs)
@@ -389,12 +389,12 @@ async def _require_fit(places: InstallationPlaces, installation_state: Installat
         raise InstallationMismatch(text, resolution=remedy)
 
 
-def _has_sibling_file(places: InstallationPlaces) -> bool:
+def _has_sibling_file(places: InstallationLocations) -> bool:
     """Return whether the directory has the SQLite database of the other service."""
     return not places.database_url and (places.folder / f"{places.service.sibling_schema}.sqlite").exists()
 
 
-def _require_marked(places: InstallationPlaces) -> None:
+def _require_marked(places: InstallationLocations) -> None:
     """Check that a directory without an id has no marker of another database."""
     mark = migration_marker.read_marker(places.folder) if places.database_url else None
     if mark is not None and mark.to != connection_urls.postgres_location(places.database_url):
@@ -402,7 +402,7 @@ def _require_marked(places: InstallationPlaces) -> None:
         raise InstallationMismatch(f"{text}, and {places.database_name} was named")
 
 
-async def _require_own_files(places: InstallationPlaces, blobs: BlobStore) -> None:
+async def _require_own_files(places: InstallationLocations, blobs: BlobStore) -> None:
     """Check that a blob store without an id has files that the database refers to, or that neither of the two has
     files."""
     expected_digests = await _expected_digests(places)
@@ -415,9 +415,9 @@ async def _require_own_files(places: InstallationPlaces, blobs: BlobStore) -> No
             f"{len(expected_digests)}"
         )
         raise InstallationMismatch(text)
-    is_empty = await _is_empty(blobs.sealed())
+    is_empty = await _is_empty(blobs.sealed_blobs())
     if is_empty and not await _is_used(places):
-        is_empty = await _is_empty(blobs.staged())
+        is_empty = await _is_empty(blobs.staged_uploads())
     if not is_empty:
         raise InstallationMismatch(f"{places.blobs_name} has files, and {places.database_name} refers to none")
 
@@ -428,7 +428,7 @@ async def _is_empty(entries: AsyncIterator[object]) -> bool:
     return True
 
 
-async def _is_used(places: InstallationPlaces) -> bool:
+async def _is_used(places: InstallationLocations) -> bool:
     """Return whether the service has users."""
     service, database = places.service, places.database
     table, statement = service.used_table, service.is_used
@@ -437,7 +437,7 @@ async def _is_used(places: InstallationPlaces) -> bool:
     return await database.fetch_one(statement) is not None
 
 
-async def _expected_digests(places: InstallationPlaces) -> list[str]:
+async def _expected_digests(places: InstallationLocations) -> list[str]:
     """Return some digests that the blob store must have."""
     service, database = places.service, places.database
     if database is None:
@@ -447,7 +447,7 @@ async def _expected_digests(places: InstallationPlaces) -> list[str]:
     return [sha256 for (sha256,) in await database.fetch(service.files, SAMPLE)]
 
 
-async def _sibling_id(places: InstallationPlaces, reader: Reader) -> str | None:
+async def _sibling_id(places: InstallationLocations, reader: Reader) -> str | None:
     """Return the id in the other service's schema of the same PostgreSQL database."""
     service = places.service
     if not places.database_url or await reader.fetch_one(_SIBLING_READABLE, service.sibling_schema) is None:
@@ -456,13 +456,13 @@ async def _sibling_id(places: InstallationPlaces, reader: Reader) -> str | None:
     return None if row is None else row[0]
 
 
-def _require_database(places: InstallationPlaces) -> Database:
+def _require_database(places: InstallationLocations) -> Database:
     if places.database is None:
         raise LookupError(f"{places.database_name} was not made yet")
     return places.database
 
 
-async def _store_id(places: InstallationPlaces, database: Database, proposed_id: str) -> str:
+async def _store_id(places: InstallationLocations, database: Database, proposed_id: str) -> str:
     """Write the id to the database, unless another process has written one first; returns the stored id."""
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
@@ -486,12 +486,12 @@ def _propose(folder: Path) -> str:
     return new_directory_id.id if existing_id is None else existing_id.id
 
 
-def _lists_service(places: InstallationPlaces, directory_id: DirectoryId | None) -> bool:
+def _lists_service(places: InstallationLocations, directory_id: DirectoryId | None) -> bool:
     """Return whether the directory has the id and lists the service."""
     return directory_id is not None and directory_id.is_settled and places.service.schema in directory_id.services
 
 
-def _settle_directory(places: InstallationPlaces, own_id: str) -> None:
+def _settle_directory(places: InstallationLocations, own_id: str) -> None:
     with _locked(places.folder):
         existing_id = directory_id(places.folder)
         if existing_id is not None and existing_id.is_settled and existing_id.id != own_id:
@@ -499,13 +499,13 @@ def _settle_directory(places: InstallationPlaces, own_id: str) -> None:
         _add_service(places, own_id, existing_id)
 
 
-def _replace_in_directory(places: InstallationPlaces, own_id: str) -> None:
+def _replace_in_directory(places: InstallationLocations, own_id: str) -> None:
     """Write the id to the directory, replacing any other."""
     with _locked(places.folder):
         _add_service(places, own_id, directory_id(places.folder))
 
 
-def _add_service(places: InstallationPlaces, own_id: str, directory_id: DirectoryId | None) -> None:
+def _add_service(places: InstallationLocations, own_id: str, directory_id: DirectoryId | None) -> None:
     """Write the id, and add the service to the services that have the id already. The caller holds the lock of the
     file, since both services may start concurrently."""
     other_services = directory_id.services if directory_id is not None and directory_id.id == own_id else ()

@@ -21,13 +21,13 @@ class Family:
     """A metric family: its type, help text (with the unit), and label names."""
 
     def __init__(
-        self, kind: Literal["counter", "gauge", "histogram"], name: str, meaning: str, label_names: Labels
+        self, kind: Literal["counter", "gauge", "histogram"], name: str, help_text: str, label_names: Labels
     ) -> None:
         if name in FAMILIES:
             raise ValueError(f"the metric {name} is declared twice")
         self.kind = kind
         self.name = name
-        self.meaning = meaning
+        self.help_text = help_text
         self.label_names = label_names
         FAMILIES[name] = self
 
@@ -58,8 +58,8 @@ class Series:
 class CounterOrGauge(Family):
     """A family of counters or gauges."""
 
-    def __init__(self, kind: Literal["counter", "gauge"], name: str, meaning: str, label_names: Labels) -> None:
-        super().__init__(kind, name, meaning, label_names)
+    def __init__(self, kind: Literal["counter", "gauge"], name: str, help_text: str, label_names: Labels) -> None:
+        super().__init__(kind, name, help_text, label_names)
         self._series: dict[Labels, Series] = {}
 
     def labels(self, *values: str) -> Series:
@@ -95,8 +95,8 @@ class Durations:
 class Histogram(Family):
     """A family of histograms."""
 
-    def __init__(self, name: str, meaning: str, label_names: Labels) -> None:
-        super().__init__("histogram", name, meaning, label_names)
+    def __init__(self, name: str, help_text: str, label_names: Labels) -> None:
+        super().__init__("histogram", name, help_text, label_names)
         self._series: dict[Labels, Durations] = {}
 
     def labels(self, *values: str) -> Durations:
@@ -110,10 +110,10 @@ class Histogram(Family):
     def lines(self, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
         """See Family."""
         return [
-            line for values, series in self._series.items() for line in self._of_series(values, series, extra_labels)
+            line for values, series in self._series.items() for line in self._series_lines(values, series, extra_labels)
         ]
 
-    def _of_series(self, values: Labels, durations: Durations, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
+    def _series_lines(self, values: Labels, durations: Durations, extra_labels: Sequence[tuple[str, str]]) -> list[str]:
         lines: list[str] = []
         total = 0
         for upper_bound, count in zip((*map(_number, SECONDS), "+Inf"), durations.counts, strict=True):
@@ -140,19 +140,19 @@ class Sample(NamedTuple):
     labels: Labels = ()
 
 
-def counter(name: str, meaning: str, *label_names: str) -> CounterOrGauge:
+def counter(name: str, help_text: str, *label_names: str) -> CounterOrGauge:
     """Declare a counter."""
-    return CounterOrGauge("counter", name, meaning, label_names)
+    return CounterOrGauge("counter", name, help_text, label_names)
 
 
-def gauge(name: str, meaning: str, *label_names: str) -> CounterOrGauge:
+def gauge(name: str, help_text: str, *label_names: str) -> CounterOrGauge:
     """Declare a gauge."""
-    return CounterOrGauge("gauge", name, meaning, label_names)
+    return CounterOrGauge("gauge", name, help_text, label_names)
 
 
-def histogram(name: str, meaning: str, *label_names: str) -> Histogram:
+def histogram(name: str, help_text: str, *label_names: str) -> Histogram:
     """Declare a histogram of durations in seconds."""
-    return Histogram(name, meaning, label_names)
+    return Histogram(name, help_text, label_names)
 
 
 def sample_lines(extra_labels: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -161,7 +161,7 @@ def sample_lines(extra_labels: Sequence[tuple[str, str]]) -> dict[str, str]:
     return {name: lines for name, lines in text_by_family.items() if lines}
 
 
-def text(samples_by_worker: Iterable[Mapping[str, str]], samples: Iterable[Sample]) -> str:
+def exposition(samples_by_worker: Iterable[Mapping[str, str]], samples: Iterable[Sample]) -> str:
     """Combine the lines of several processes and values read on demand: each family once, with its samples."""
     lines: dict[str, list[str]] = {}
     for worker_samples in samples_by_worker:
@@ -172,7 +172,7 @@ def text(samples_by_worker: Iterable[Mapping[str, str]], samples: Iterable[Sampl
     page: list[str] = []
     for name, family in sorted(FAMILIES.items()):
         if name in lines:
-            page += (f"# HELP {name} {family.meaning}", f"# TYPE {name} {family.kind}", *lines[name])
+            page += (f"# HELP {name} {family.help_text}", f"# TYPE {name} {family.kind}", *lines[name])
     return "\n".join(page) + "\n"
 
 

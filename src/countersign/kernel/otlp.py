@@ -31,7 +31,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 
 from countersign.kernel import clock
-from countersign.kernel.tracing import SCOPE, Span, moments_ns, parent_of
+from countersign.kernel.tracing import SCOPE, Span, parse_traceparent, span_times_ns
 
 
 def session() -> requests.Session:
@@ -84,7 +84,7 @@ class _ConnectionCutter:
                 connection_copy.close()
             self._made.clear()
 
-    def note(self, connection: socket.socket) -> None:
+    def register(self, connection: socket.socket) -> None:
         """Register a new connection.
 
         Raises:
@@ -110,14 +110,14 @@ _UNDER_WAY: ContextVar[_ConnectionCutter] = ContextVar("exchange")
 class _HttpConnection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         connection = super()._new_conn()
-        _UNDER_WAY.get().note(connection)
+        _UNDER_WAY.get().register(connection)
         return connection
 
 
 class _HttpsConnection(HTTPSConnection):
     def _new_conn(self) -> socket.socket:
         connection = super()._new_conn()
-        _UNDER_WAY.get().note(connection)
+        _UNDER_WAY.get().register(connection)
         return connection
 
 
@@ -157,7 +157,7 @@ class OtlpTracer:
 
     def record(self, span: Span) -> None:
         """See Tracer."""
-        began_ns, ended_ns = moments_ns(span.elapsed_s)
+        began_ns, ended_ns = span_times_ns(span.elapsed_s)
         context, links = _parent_and_links(span)
         attributes: dict[str, str | int] = {
             "http.request.method": span.method,
@@ -225,11 +225,11 @@ class _Exporter(OTLPSpanExporter):
 
 def _parent_and_links(span: Span) -> tuple[Context | None, list[Link]]:
     """Return the parent context and the links of the span."""
-    parent = parent_of(span.traceparent)
+    parent = parse_traceparent(span.traceparent)
     if parent is None:
         return None, []
     flags = TraceFlags(TraceFlags.SAMPLED if parent.is_sampled else TraceFlags.DEFAULT)
     remote = SpanContext(parent.trace_id, parent.span_id, is_remote=True, trace_flags=flags)
-    if not span.is_believed:
+    if not span.is_trusted:
         return None, [Link(remote)]
     return set_span_in_context(NonRecordingSpan(remote)), []

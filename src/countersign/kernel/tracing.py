@@ -19,7 +19,7 @@ SCOPE = "countersign"
 
 
 class Span(NamedTuple):
-    """A completed request. `traceparent` is the header as received. `is_believed` is set if a trusted proxy sent the
+    """A completed request. `traceparent` is the header as received. `is_trusted` is set if a trusted proxy sent the
     header. `status` is 0 if there was no response."""
 
     service: str
@@ -29,7 +29,7 @@ class Span(NamedTuple):
     elapsed_s: float
     request_id: str
     traceparent: str | None
-    is_believed: bool
+    is_trusted: bool
 
 
 class Tracer(Protocol):
@@ -52,7 +52,7 @@ class Parent(NamedTuple):
     is_sampled: bool
 
 
-def parent_of(traceparent: str | None) -> Parent | None:
+def parse_traceparent(traceparent: str | None) -> Parent | None:
     """Parse the header (W3C Trace Context §3.2); returns None if the header is invalid."""
     match = _TRACEPARENT.fullmatch(traceparent or "")
     if match is None or not int(match[1], 16) or not int(match[2], 16):
@@ -60,7 +60,7 @@ def parent_of(traceparent: str | None) -> Parent | None:
     return Parent(int(match[1], 16), int(match[2], 16), bool(int(match[3], 16) & 1))
 
 
-def moments_ns(elapsed_s: float) -> tuple[int, int]:
+def span_times_ns(elapsed_s: float) -> tuple[int, int]:
     """Return the start and the end of a span that ends now, in nanoseconds since 1970."""
     end = clock.now() * NANOSECOND_US
     return end - int(elapsed_s * SECOND_NS), end

@@ -23,7 +23,7 @@ from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.decode import FORM
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.http.routing import FORM_BYTES
-from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
+from countersign.kernel.installation_id import InstallationLocations, ServiceTables
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import outbox, sender
@@ -222,10 +222,10 @@ def database_file(settings: Settings) -> Path:
     return (Path(settings.data) / "records.sqlite").absolute()
 
 
-def installation_id_locations(settings: Settings, database: Database | None) -> InstallationPlaces:
+def installation_id_locations(settings: Settings, database: Database | None) -> InstallationLocations:
     """Return the places in which the id of the installation is stored. The records service has no files, because they
     belong to the store."""
-    return InstallationPlaces(Path(settings.data), settings.database_url, SERVICE, database)
+    return InstallationLocations(Path(settings.data), settings.database_url, SERVICE, database)
 
 
 async def open_tables(settings: Settings, connected: ConnectedFile | None = None) -> Database:

@@ -144,7 +144,7 @@ class RecordTools:
         except Refused as refused:
             if refused.status >= 500:
                 raise JsonRpcError(INTERNAL_ERROR, refused.detail) from refused
-            return _with_meta(mcp.refused(refused.detail), is_replayed=REPLAYED[0] in refused.headers)
+            return _with_meta(mcp.failure(refused.detail), is_replayed=REPLAYED[0] in refused.headers)
         except Exception as error:  # the edge of a tool's call: logged once under the request's id
             telemetry.logger("records").error("tool failed", request_id=context.request_id, tool=name, exc_info=error)
             raise JsonRpcError(INTERNAL_ERROR, "the service failed; the fault was logged") from error
@@ -167,7 +167,7 @@ class RecordTools:
                     mebibytes = limits.MAX_MCP_LIST_BYTES >> 20
                     raise BadInput(f"{model}.list would answer more than {mebibytes} MiB: give a limit")
         age_s = None if replica_read is None else replica_read.age_s
-        return _with_meta(mcp.answered(b'{"status":"ok",' + envelope[1:]), is_replayed=False, age_s=age_s)
+        return _with_meta(mcp.success(b'{"status":"ok",' + envelope[1:]), is_replayed=False, age_s=age_s)
 
 
 def _outcome(view: ModelView, command_outcome: CommandOutcome) -> Outcome:
@@ -177,7 +177,7 @@ def _outcome(view: ModelView, command_outcome: CommandOutcome) -> Outcome:
     else:
         encoded_result = encode(CommandResult("ok", command_outcome.denied or view.denied, value))
     return _with_meta(
-        mcp.answered(encoded_result), is_replayed=command_outcome.is_replayed, age_s=command_outcome.age_s
+        mcp.success(encoded_result), is_replayed=command_outcome.is_replayed, age_s=command_outcome.age_s
     )
 
 

@@ -14,7 +14,7 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.rate_limit import Counters, SharedMemoryCounters
-from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
+from countersign.kernel.installation_id import InstallationLocations, ServiceTables
 from countersign.kernel.jobs.open import open_engine
 from countersign.kernel.mail.queue import MailQueue
 from countersign.kernel.mail.transports import open_mail
@@ -139,9 +139,9 @@ def blob_store_name(settings: Settings) -> str:
     return f"the blob store {settings.blobs_url or Path(settings.data) / BLOBS_FOLDER}"
 
 
-def installation_id_locations(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
+def installation_id_locations(settings: Settings, database: Database | None, files: BlobStore) -> InstallationLocations:
     """The locations that store the installation's id."""
-    return InstallationPlaces(
+    return InstallationLocations(
         Path(settings.data), settings.database_url, SERVICE, database, files, blob_store_name(settings)
     )
 

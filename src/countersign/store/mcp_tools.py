@@ -167,7 +167,7 @@ class ToolOperation:
         known_arguments = self.tool.input_schema["properties"]
         unknown_names = sent_arguments.keys() - known_arguments.keys()
         if unknown_names:
-            raise BadArgument(f"{min(unknown_names)}: {decode.unknown_here(known_arguments)}")
+            raise BadArgument(f"{min(unknown_names)}: {decode.unknown_name_error(known_arguments)}")
         headers = (("idempotency-key", _header_value(sent_arguments[KEY])),) if KEY in sent_arguments else ()
         if self.route.body is None:
             return Subrequest(self.route.method, self._address(sent_arguments), headers)
@@ -330,9 +330,9 @@ class StoreTools:
         try:
             request = operation.request(cast("dict[str, Any]", json_reader.read(arguments, checks_texts=False)))
         except BadArgument as refused:
-            return mcp.refused(refused.detail)
+            return mcp.failure(refused.detail)
         except json_reader.InvalidJson as error:
-            return mcp.refused(str(error))
+            return mcp.failure(str(error))
         if name in self._direct:
             return await _call_directly(context, operation, request.body)
         return _outcome(await context.send_subrequest(request))
@@ -345,9 +345,9 @@ async def _call_directly(context: ToolCall, operation: ToolOperation, body: byte
         call = cast("StoreRequest[Any, Any]", replace(context, body=cast("Nothing", body_struct)))
         return _outcome(await operation.route.handler(call))
     except (msgspec.ValidationError, json_reader.InvalidJson) as error:
-        return mcp.refused(str(error))
+        return mcp.failure(str(error))
     except Refused as refused:
-        return mcp.refused("\n".join(filter(None, (refused.detail, refused.remedy))))
+        return mcp.failure("\n".join(filter(None, (refused.detail, refused.remedy))))
 
 
 def _is_offered(context: ToolCall, route: Route[Store]) -> bool:
@@ -375,10 +375,10 @@ def _outcome(answer: Response) -> Outcome:
         raise JsonRpcError(INTERNAL_ERROR, str(_decode(body).get("detail", "the service is unavailable")))
     if answer.status >= 400:
         problem = _decode(body)
-        return mcp.refused("\n".join(str(problem[name]) for name in ("detail", "resolution") if name in problem))
+        return mcp.failure("\n".join(str(problem[name]) for name in ("detail", "resolution") if name in problem))
     if body.startswith(b"{"):
-        return mcp.answered(body)
-    return mcp.answered(b'{"items":%b,"next_cursor":%b}' % (body, encode(_next_cursor(answer))))
+        return mcp.success(body)
+    return mcp.success(b'{"items":%b,"next_cursor":%b}' % (body, encode(_next_cursor(answer))))
 
 
 def _next_cursor(answer: Response) -> str | None:

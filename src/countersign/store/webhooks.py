@@ -134,7 +134,8 @@ ADMIN = "admin:org"
 async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """List the organisation's webhooks, oldest first."""
     org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    return response.json([_webhook_body(webhook) for webhook in await receivers.listed(call.context.database, org.id)])
+    webhooks = await receivers.list_receivers(call.context.database, org.id)
+    return response.json([_webhook_body(webhook) for webhook in webhooks])
 
 
 async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
@@ -158,13 +159,13 @@ async def rotate_secret(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """Rotate the secret. For one day, events are signed with both the new and the previous secret."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     secret = await receivers.rotate(call.transaction, outbox_of(call.context), org.id, _id(call))
-    return response.json(_webhook_body(await receivers.one(call.transaction, org.id, _id(call)), secret))
+    return response.json(_webhook_body(await receivers.find(call.transaction, org.id, _id(call)), secret))
 
 
 async def ping_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """Send an event of the type `webhook.ping`, to test the receiver."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    receiver = await receivers.one(call.transaction, org.id, _id(call))
+    receiver = await receivers.find(call.transaction, org.id, _id(call))
     event = await outbox.ping(call.transaction, org.id, receiver.id)
     return response.json(Pinged(event.id), 202)
 
@@ -173,7 +174,7 @@ async def list_deliveries(call: StoreRequest[DeliveriesQuery, Nothing]) -> Respo
     """List the deliveries of a webhook, newest event first."""
     store, query = call.context, call.query
     org = await organisation_of(store.database, call.caller, query.org, ADMIN)
-    receiver = await receivers.one(store.database, org.id, _id(call))
+    receiver = await receivers.find(store.database, org.id, _id(call))
     filter_values, before_id = [receiver.id, query.state or ""], outbox.AFTER_EVERY_ID
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "deliveries", str)
@@ -191,7 +192,7 @@ async def list_deliveries(call: StoreRequest[DeliveriesQuery, Nothing]) -> Respo
 async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """Deliver one event again, with all its attempts."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    receiver = await receivers.one(call.transaction, org.id, _id(call))
+    receiver = await receivers.find(call.transaction, org.id, _id(call))
     await outbox.replay(call.transaction, receiver.id, call.path["event_id"].lower())
     return response.json(Replayed(1, None), 202)
 
@@ -199,7 +200,7 @@ async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response
 async def replay_since(call: StoreRequest[WebhookQuery, Replay]) -> Response:
     """Deliver every event since a time again, oldest first, 10,000 at most."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    receiver = await receivers.one(call.transaction, org.id, _id(call))
+    receiver = await receivers.find(call.transaction, org.id, _id(call))
     try:
         since_instant = clock.from_datetime(call.body.since)
     except ValueError as error:

@@ -33,7 +33,7 @@ def new_signing_key() -> SigningKey:
 
 def signing_key(private_key: bytes) -> SigningKey:
     """Return the signing key for 32 private bytes."""
-    return SigningKey(private_key, public_key(ed25519.public_of(private_key)))
+    return SigningKey(private_key, public_key(ed25519.public_key_of(private_key)))
 
 
 def public_key(public_bytes: bytes) -> PublicKey:
@@ -60,7 +60,7 @@ def verify(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey])
     message = _signed_bytes(payload_type, payload)
     for signature in envelope.signatures:
         key = keys.get(signature.keyid)
-        if key is not None and ed25519.is_signed(raw_key(key), message, _decode_base64(signature.sig)):
+        if key is not None and ed25519.is_valid_signature(raw_key(key), message, _decode_base64(signature.sig)):
             return payload
     raise SignatureRefused("the document has no valid signature by a trusted key")
 

@@ -283,8 +283,8 @@ async def test_the_listings_have_the_time_of_the_last_change(blobs: BlobStore) -
     sealed_digest = await _store(blobs, b"x")
     latest = clock.now() + 2 * clock.SECOND
 
-    assert [(upload, earliest <= at <= latest) async for upload, at in blobs.staged()] == [("up", True)]
-    assert [(sha, earliest <= at <= latest) async for sha, at, _ in blobs.sealed()] == [(sealed_digest, True)]
+    assert [(upload, earliest <= at <= latest) async for upload, at in blobs.staged_uploads()] == [("up", True)]
+    assert [(sha, earliest <= at <= latest) async for sha, at, _ in blobs.sealed_blobs()] == [(sealed_digest, True)]
 
 
 async def test_an_empty_store_lists_nothing(blobs: BlobStore) -> None:
@@ -333,8 +333,8 @@ async def test_the_marker_is_made_once_and_replaced_on_request(blobs: BlobStore)
     assert await blobs.marker() == b"%d" % results.index(True)
     assert await blobs.mark(b"next", is_new=False)
     assert await blobs.marker() == b"next"
-    assert [blob async for blob in blobs.sealed()] == []
-    assert [blob async for blob in blobs.staged()] == []
+    assert [blob async for blob in blobs.sealed_blobs()] == []
+    assert [blob async for blob in blobs.staged_uploads()] == []
 
 
 async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStore) -> None:
@@ -342,7 +342,7 @@ async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStor
     for size in data.values():
         await _store(blobs, b"x" * size)
 
-    sealed_blobs = [(blob.sha256, blob.size) async for blob in blobs.sealed()]
+    sealed_blobs = [(blob.sha256, blob.size) async for blob in blobs.sealed_blobs()]
 
     assert sealed_blobs == sorted(data.items())
 

@@ -135,6 +135,6 @@ async def test_blobs_of_the_underlying_store_are_read_and_never_changed(tmp_path
     assert repeated_digest == shared_digest == digest_of(data)
     assert await above.size(shared_digest) == await below.size(shared_digest) == 1_000
     assert await below.size(own_digest) is None
-    assert [digest async for digest, *_ in above.sealed()] == [own_digest]
+    assert [digest async for digest, *_ in above.sealed_blobs()] == [own_digest]
     with pytest.raises(NotFound):
         await above.file("0" * 64, tmp_path)

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.blobs.layout import PartRange, spans
+from countersign.kernel.blobs.layout import PartRange, part_ranges
 from countersign.kernel.blobs.port import Part
 
 
@@ -34,10 +34,10 @@ def test_where_parts_overlap_the_later_part_counts(size: int, stretches: list[tu
     expected = _plainly(parts, size)
 
     try:
-        part_ranges = spans(parts, size)
+        ranges = part_ranges(parts, size)
     except ValueError:
         assert None in expected
         return
 
-    assert _flat(part_ranges) == expected
-    assert all(earlier.part is not later.part for earlier, later in itertools.pairwise(part_ranges))
+    assert _flat(ranges) == expected
+    assert all(earlier.part is not later.part for earlier, later in itertools.pairwise(ranges))

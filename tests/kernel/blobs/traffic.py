@@ -30,9 +30,9 @@ async def content(blobs: BlobStore, sha: str, start: int = 0, stop: int = 1 << 4
 
 async def sealed_in(blobs: BlobStore) -> list[str]:
     """Return the digests of all blobs."""
-    return sorted([sha async for sha, *_ in blobs.sealed()])
+    return sorted([sha async for sha, *_ in blobs.sealed_blobs()])
 
 
 async def staged_uploads(blobs: BlobStore) -> list[str]:
     """Return the ids of all uploads with staged bytes."""
-    return sorted([blob.upload async for blob in blobs.staged()])
+    return sorted([blob.upload async for blob in blobs.staged_uploads()])

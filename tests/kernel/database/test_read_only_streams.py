@@ -101,15 +101,15 @@ async def test_a_slow_stream_ends_at_the_deadline(address: str) -> None:
 async def test_a_read_that_finds_no_free_slot_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_only, "SLOT_WAIT_S", 0.01)
     slots = read_only.Slots(4)
-    async with slots.one(is_stream=True), slots.one(is_stream=True):
+    async with slots.use(is_stream=True), slots.use(is_stream=True):
         with pytest.raises(Busy) as stream_refusal:
-            async with slots.one(is_stream=True):
+            async with slots.use(is_stream=True):
                 pass
-        async with slots.one(), slots.one():
+        async with slots.use(), slots.use():
             with pytest.raises(Busy):
-                async with slots.one():
+                async with slots.use():
                     pass
-    async with slots.one(is_stream=True), slots.one(is_stream=True):
+    async with slots.use(is_stream=True), slots.use(is_stream=True):
         pass
 
     assert (stream_refusal.value.status, stream_refusal.value.headers) == (429, {"Retry-After": "2"})

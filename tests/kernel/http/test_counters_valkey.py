@@ -241,5 +241,5 @@ def test_a_name_that_is_not_known_and_a_silent_server_are_distinguished() -> Non
     error = ConnectionError()
     error.__cause__ = gaierror(-2, "Name or service not known")
 
-    assert "correct the host" in rate_limit_valkey.why_down(error)
-    assert "TLS (rediss://)" in rate_limit_valkey.why_down(TimeoutError())
+    assert "correct the host" in rate_limit_valkey.failure_reason(error)
+    assert "TLS (rediss://)" in rate_limit_valkey.failure_reason(TimeoutError())

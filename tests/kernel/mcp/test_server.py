@@ -69,7 +69,7 @@ class EchoServer:
         """Return the arguments of the call as its result."""
         if name != "echo":
             raise UnknownTool(name)
-        return mcp.answered(arguments)
+        return mcp.success(arguments)
 
 
 def reply_to(request_body: object, request_headers: dict[str, str], *, with_2026: bool) -> Reply:

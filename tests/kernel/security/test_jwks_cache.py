@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from countersign.kernel.security.external_jwt import CannotFetchKeySet, JwksCache
+from countersign.kernel.security.external_jwt import JwksCache, KeySetUnavailable
 from tests.kernel.security.forgery import NOW_S
 from tests.peers.identity_provider import SigningKey, new_key
 
@@ -42,7 +42,7 @@ class KeySetServer:
         self.asked.append(address)
         await self.gate.wait()
         if self.failure:
-            raise CannotFetchKeySet(self.failure)
+            raise KeySetUnavailable(self.failure)
         key_set = json.dumps({"keys": [key.jwk() for key in self.keys]}).encode()
         return FetchedKeySet(key_set if self.body is None else self.body, self.max_age_s)
 
@@ -122,7 +122,7 @@ async def test_t9_a_server_that_is_down_is_requested_every_5_seconds_and_no_call
     for later_s, times in ((0, 1), (4, 1), (5, 2)):
         fixed_clock(NOW_S + later_s)
         for _ in range(3):
-            with pytest.raises(CannotFetchKeySet, match="down"):
+            with pytest.raises(KeySetUnavailable, match="down"):
                 await has_key(sets)
         assert len(server.asked) == times
     server.failure = ""
@@ -137,12 +137,12 @@ async def test_keys_that_are_kept_serve_on_while_the_server_is_down_but_not_beyo
     server.failure = "down"
 
     for _ in range(2):
-        with pytest.raises(CannotFetchKeySet):
+        with pytest.raises(KeySetUnavailable):
             await has_key(sets, new_key("ES256"))
         assert await has_key(sets)
     assert len(server.asked) == 2
     fixed_clock(NOW_S + 600)
-    with pytest.raises(CannotFetchKeySet):
+    with pytest.raises(KeySetUnavailable):
         await has_key(sets)
 
 
@@ -154,7 +154,7 @@ async def test_t9_an_invalid_key_set_is_treated_like_an_unreachable_server(
 ) -> None:
     server.body = body
 
-    with pytest.raises(CannotFetchKeySet, match="cannot be used"):
+    with pytest.raises(KeySetUnavailable, match="cannot be used"):
         await has_key(sets)
 
 

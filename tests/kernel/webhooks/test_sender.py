@@ -113,7 +113,7 @@ async def test_a_recovered_receiver_gets_the_missed_events(post: ObservedOutbox,
     assert sorted(message.event["subject"] for message in receiver.messages[1:]) == ["a", "b", "c"]
     deliveries = await post.deliveries(webhook_id)
     assert [delivery.state for delivery in deliveries] == ["delivered"] * 3
-    (receiver_now,) = await receivers.listed(post.outbox.database, "north")
+    (receiver_now,) = await receivers.list_receivers(post.outbox.database, "north")
     assert receiver_now.failures == 0
     assert receiver_now.delivered_at is not None
 
@@ -367,4 +367,4 @@ async def test_exactly_ten_of_many_concurrent_adds_succeed(post: ObservedOutbox)
     answers = await asyncio.gather(*(post.add("https://a.example/") for _ in range(14)), return_exceptions=True)
 
     assert sum(isinstance(answer, receivers.TooManyWebhooks) for answer in answers) == 4
-    assert len(await receivers.listed(post.outbox.database, "north")) == 10
+    assert len(await receivers.list_receivers(post.outbox.database, "north")) == 10

@@ -80,7 +80,7 @@ class FixtureTools:
     ) -> Outcome:
         """Return the result that the suite expects of each."""
         if name == FAILING:
-            return mcp.refused("This tool intentionally returns an error for testing")
+            return mcp.failure("This tool intentionally returns an error for testing")
         if name == DEMANDING:
             data = {"requiredCapabilities": {"sampling": {}}}
             raise JsonRpcError(MISSING_CAPABILITY, "the client cannot sample", status=400, data=data)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, refused
+from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, failure
 from countersign.records import mcp_tools
 from tests.records.worlds.leaking import LEAKS, PatchedLeak
 
@@ -27,7 +27,7 @@ def hidden_tools_are_forbidden(patch: pytest.MonkeyPatch) -> None:
     async def call(self: mcp_tools.RecordTools, context: Any, tool: str, arguments: bytes, meta: Any) -> Outcome:
         model = tool.partition("__")[0]
         if model in self.dispatch.engine.registry.models and model not in context.caller.view.models:
-            return refused("not allowed")
+            return failure("not allowed")
         return await real(self, context, tool, arguments, meta)
 
     patch.setattr(mcp_tools.RecordTools, "call", call)

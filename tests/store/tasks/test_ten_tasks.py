@@ -175,7 +175,7 @@ async def test_6_an_agent_watches_a_job(agent: OverviewAgent) -> None:
     assert len(agent.requests) <= 4
 
 
-def is_signed(message: ReceivedMessage, secret: str, now_s: float) -> bool:
+def is_valid_signature(message: ReceivedMessage, secret: str, now_s: float) -> bool:
     """Return whether the message is signed as the description of webhooks requires."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed_bytes = b".".join(
@@ -210,9 +210,9 @@ async def test_7_an_agent_subscribes_a_webhook_and_verifies_a_delivery(agent: Ov
     members = post["requestBody"]["content"]["application/json"]["example"].keys()
     assert message.event.keys() == members
     assert message.event["id"] == pinged.json()["event_id"] == message.headers["webhook-id"]
-    assert is_signed(message, created_body["secret"], time.time())
-    assert not is_signed(message._replace(body=message.body + b" "), created_body["secret"], time.time())
-    assert not is_signed(message, created_body["secret"], time.time() + 600)
+    assert is_valid_signature(message, created_body["secret"], time.time())
+    assert not is_valid_signature(message._replace(body=message.body + b" "), created_body["secret"], time.time())
+    assert not is_valid_signature(message, created_body["secret"], time.time() + 600)
     assert len(agent.requests) <= 6
 
 

@@ -130,7 +130,7 @@ def _back_up_and_report(
         output.note("These files are missing or damaged in the blob store; everything else is in the backup:")
         for sha256 in manifest.unreadable:
             output.note(f"  {sha256}")
-    outlook.tell()
+    outlook.print_reasons()
     if manifest.unreadable or outlook.refusals:
         return False
     if keep is not None:
@@ -152,7 +152,7 @@ class Restorability(NamedTuple):
             return False
         return None if self.unchecked else True
 
-    def tell(self) -> None:
+    def print_reasons(self) -> None:
         """Print the reasons."""
         for refusal in self.refusals:
             output.note(f"A restore will refuse this backup: {refusal.detail}. {refusal.remedy}")

@@ -79,7 +79,7 @@ def connect(
     """
     if is_demo:
         _require_url(url, url_file)
-    address = address_of(url, url_file)
+    address = database_address(url, url_file)
     module = name or names.module_name(_database_name(address))
     if not is_name(module):
         raise click.UsageError(f"{module!r} is not a module name: lower-case letters, digits and single underscores")
@@ -91,7 +91,7 @@ def connect(
     started_s = clock.monotonic_s()
     database, samples = _run(address, schemas, tables, sample, accepts_wide=accepts_wide)
     took_s = clock.monotonic_s() - started_s
-    origin = f"{_origin(address)}{_in_schemas(database)}, {clock.rfc3339(clock.now())[:10]}"
+    origin = f"{_describe_database(address)}{_in_schemas(database)}, {clock.rfc3339(clock.now())[:10]}"
     reserved = [model.declared.name for model in base_models.MODULE.models]
     module_draft = draft.draft(database, samples, name=module, origin=origin, tables=tables, reserved=reserved)
     _write(path, module_draft)
@@ -101,7 +101,7 @@ def connect(
     output.say(f"Wrote {path}. Read it, decide on what is masked, and try it:")
     output.say(f"  countersign connect review {path}")
     given = f"{URL_SETTING}_FILE={url_file}" if url_file else f"{URL_SETTING}=…"
-    output.say(f"  {given} countersign serve records --modules {_entry(path)} --try")
+    output.say(f"  {given} countersign serve records --modules {_module_entry(path)} --try")
 
 
 def _require_url(url: str | None, url_file: str | None) -> None:
@@ -110,7 +110,7 @@ def _require_url(url: str | None, url_file: str | None) -> None:
         raise click.UsageError("--demo-database needs the URL of a new database, as argument or in --url-file")
 
 
-def address_of(url: str | None, url_file: str | None) -> str:
+def database_address(url: str | None, url_file: str | None) -> str:
     """Return the URL of the database from the argument, the file or the setting.
 
     Raises:
@@ -193,7 +193,7 @@ def _database_name(address: str) -> str:
     return connection_urls.require_readable(address, "the URL").path.strip("/")
 
 
-def _origin(address: str) -> str:
+def _describe_database(address: str) -> str:
     """Describe the database without user, password, and folders of this machine."""
     if address.startswith(sqlite.SQLITE):
         return f"the SQLite file {Path(address.removeprefix(sqlite.SQLITE)).name}"
@@ -255,7 +255,7 @@ def _write(path: Path, module_draft: Draft) -> None:
     """
     if not module_draft.report.models:
         remedy = "Name other tables with --table or schemas with --schema, or give the role SELECT on the tables."
-        why = _left_out(module_draft.report) or "the role may read no table"
+        why = _count_left_out(module_draft.report) or "the role may read no table"
         raise Failure(CANNOT_WRITE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
     content = text.write(module_draft.text)
     if len(content.encode()) > text.MAX_BYTES:
@@ -293,20 +293,20 @@ def _as_json(module: str, path: Path, database: Database, report: Report) -> dic
 def _summarize(database: Database, report: Report, took_s: float, looked: str, is_try: bool) -> None:
     kinds = Counter(relation.kind for relation in database.relations)
     read = ", ".join(f"{count} {_KIND_NAMES.get(kind, (kind, kind))[count != 1]}" for kind, count in kinds.items())
-    output.say(f"Connected: {database.product}, database {database.name}{_role(database, is_try)}")
+    output.say(f"Connected: {database.product}, database {database.name}{_describe_role(database, is_try)}")
     output.say(f"Read: {read}, in {took_s:.2f} s; looked at {looked}")
     personal = ", ".join(f"{label} {count}" for label, count in report.personal.most_common())
     for label, count, examples in (
-        ("models", len(report.models), _some(report.models)),
-        ("left out", len(report.left_out), _left_out(report)),
+        ("models", len(report.models), _shortened_list(report.models)),
+        ("left out", len(report.left_out), _count_left_out(report)),
         ("personal", report.personal.total(), personal),
-        ("secret", len(report.secret), _some(report.secret)),
+        ("secret", len(report.secret), _shortened_list(report.secret)),
         ("to look at", len(report.look), "masked or left out until you decide" if report.look else ""),
     ):
         output.say(f"  {label:<12}{count:>4}   {examples}".rstrip())
 
 
-def _role(database: Database, is_try: bool) -> str:
+def _describe_role(database: Database, is_try: bool) -> str:
     """Describe the role, with a warning about a superuser, because a trial needs only SELECT."""
     if not database.role:
         return ""
@@ -316,16 +316,16 @@ def _role(database: Database, is_try: bool) -> str:
     return f", as {database.role} ({'; '.join(facts)})"
 
 
-def _entry(path: Path) -> str:
+def _module_entry(path: Path) -> str:
     """Return the path as an entry of COUNTERSIGN_MODULES. An entry with a separator is a file."""
     return str(path) if path.is_absolute() else f"./{path}"
 
 
-def _some(names: Sequence[str]) -> str:
+def _shortened_list(names: Sequence[str]) -> str:
     return ", ".join([*names[:SHOWN], *(["…"] if len(names) > SHOWN else [])])
 
 
-def _left_out(report: Report) -> str:
+def _count_left_out(report: Report) -> str:
     """Return each reason with the number of relations that were left out for it."""
     reasons = Counter(reason.partition(":")[0] for _, reason in report.left_out)
     return ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())

@@ -11,11 +11,11 @@ import click
 
 from countersign.cli import output
 from countersign.cli.admin import module_text_file
-from countersign.cli.admin.connect import SAMPLE_SIZE, address_of, url_file_option
+from countersign.cli.admin.connect import SAMPLE_SIZE, database_address, url_file_option
 from countersign.cli.admin.connect_wide_rights import (
     accept_wide_rights_option,
     may_read_rows,
-    relations_of,
+    model_relations,
     require_narrow,
 )
 from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
@@ -46,7 +46,7 @@ def diff(
     --url-file, the URL is the setting COUNTERSIGN_EXISTING_URL. The command only reads.
     """
     file = module_text_file.load(module)
-    address = address_of(url, url_file)
+    address = database_address(url, url_file)
     database = module_text_file.read_database(address, file.models)
     changes, tables = _changes(file, address, database, accepts_wide=accepts_wide)
     output.print_result({"file": module, "changes": [_as_json(each) for each in changes], "tables": tables})
@@ -95,29 +95,29 @@ def accept(
     """
     file = module_text_file.load(module)
     _require_known(file, models)
-    address = address_of(url, url_file)
+    address = database_address(url, url_file)
     database = module_text_file.read_database(address, file.models)
-    require_narrow(database, relations_of(file.models, database), accepts_wide=accepts_wide)
+    require_narrow(database, model_relations(file.models, database), accepts_wide=accepts_wide)
     changes, tables = _changes(file, address, database, accepts_wide=accepts_wide)
     _show(changes, tables)
-    chosen = _chosen(changes, models, is_confirmed=yes)
+    chosen = _accepted_changes(changes, models, is_confirmed=yes)
     chosen = _without_repeated_keys(file, chosen, address, database)
     if chosen:
         module_text_file.save(file, schema_changes.accepted(file.text, chosen))
         output.say(f"Wrote {module}. Look at the new fields, and start the server again.")
-    return _conclude(module, changes, chosen)
+    return _print_accepted(module, changes, chosen)
 
 
-def _conclude(module: str, changes: Sequence[ModelChange], chosen: Sequence[ModelChange]) -> Exit:
+def _print_accepted(module: str, changes: Sequence[ModelChange], chosen: Sequence[ModelChange]) -> Exit:
     """Print the accepted changes, and return the exit code."""
     left = [each.model for each in changes if each not in chosen]
     shown = [_as_json(each) for each in changes]
     found = {"file": module, "changes": shown, "accepted": [each.model for each in chosen], "left": left}
-    output.print_result(found, _conclusion(module, changes, left))
+    output.print_result(found, _last_line(module, changes, left))
     return Exit.CONFLICT if left else Exit.OK
 
 
-def _conclusion(module: str, changes: Sequence[ModelChange], left: Sequence[str]) -> str:
+def _last_line(module: str, changes: Sequence[ModelChange], left: Sequence[str]) -> str:
     """Return the last line of the output, about changes that were not accepted, or an empty text."""
     if left:
         return f"Not taken over: {', '.join(left)}."
@@ -131,7 +131,7 @@ def _require_known(file: ModuleFile, models: Collection[str]) -> None:
         raise Failure(CANNOT_ACCEPT, why=why, remedy="Correct --model.", exit_code=Exit.NOT_FOUND)
 
 
-def _chosen(
+def _accepted_changes(
     changes: Sequence[ModelChange], models: Collection[str], *, is_confirmed: bool
 ) -> list[ModelChange]:
     """Return the changes that can be applied and that the person accepts."""

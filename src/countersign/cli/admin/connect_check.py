@@ -8,8 +8,8 @@ import click
 
 from countersign.cli import output
 from countersign.cli.admin import connect_deletions, module_text_file
-from countersign.cli.admin.connect import SHOWN, address_of, url_file_option
-from countersign.cli.admin.connect_wide_rights import accept_wide_rights_option, relations_of, require_narrow
+from countersign.cli.admin.connect import SHOWN, database_address, url_file_option
+from countersign.cli.admin.connect_wide_rights import accept_wide_rights_option, model_relations, require_narrow
 from countersign.cli.admin.module_text_file import CANNOT_CONNECT, ModuleFile
 from countersign.cli.output import Exit, refusal_failure
 from countersign.connect import fit, key_check, watch
@@ -44,9 +44,9 @@ def check(*, module: str, url: str | None, url_file: str | None, accepts_wide: b
     COUNTERSIGN_EXISTING_URL. The command only reads.
     """
     file = module_text_file.load(module)
-    address = address_of(url, url_file)
+    address = database_address(url, url_file)
     database = module_text_file.read_database(address, file.models)
-    require_narrow(database, relations_of(file.models, database), accepts_wide=accepts_wide)
+    require_narrow(database, model_relations(file.models, database), accepts_wide=accepts_wide)
     try:
         found, excess = asyncio.run(_compare(address, file, database))
         obstacles = asyncio.run(connect_deletions.obstacles(address, file.models, database))
@@ -58,10 +58,10 @@ def check(*, module: str, url: str | None, url_file: str | None, accepts_wide: b
     output.print_result({**result, "unwatched": unwatched})
     for each in (*found, *obstacles):
         output.say(printable(f"{each.place}: {each.text}: {each.remedy}"))
-    role = "" if excess is None else f" Role {database.role}: {_role(excess, found)}."
-    output.say(printable(f"{module}: {_models(file, found)} the database. {len(look)} to look at.{role}"))
+    role = "" if excess is None else f" Role {database.role}: {_describe_role(excess, found)}."
+    output.say(printable(f"{module}: {_describe_fit(file, found)} the database. {len(look)} to look at.{role}"))
     if unwatched is not None:
-        output.say(printable(f"Changes of other applications: {_watching(unwatched)}."))
+        output.say(printable(f"Changes of other applications: {_describe_watching(unwatched)}."))
     return Exit.FAILED if found else Exit.OK
 
 
@@ -72,7 +72,7 @@ async def _unwatched(address: str, file: ModuleFile, database: Database) -> list
     return await watch.unwatched(address, file.models.values(), database.role)
 
 
-def _watching(unwatched: Sequence[str]) -> str:
+def _describe_watching(unwatched: Sequence[str]) -> str:
     if not unwatched:
         return "recorded in all tables"
     shown = ", ".join([*unwatched[:SHOWN], *(["…"] if len(unwatched) > SHOWN else [])])
@@ -80,7 +80,7 @@ def _watching(unwatched: Sequence[str]) -> str:
     return f"not recorded in {len(unwatched)} {tables} ({shown}); see connect watch"
 
 
-def _models(file: ModuleFile, found: Sequence[Misfit]) -> str:
+def _describe_fit(file: ModuleFile, found: Sequence[Misfit]) -> str:
     """Return the number of models that fit, as a clause of the summary."""
     count = len(file.models)
     models = f"{count - len({each.model for each in found})} of {count}" if found else str(count)
@@ -102,7 +102,7 @@ async def _unreadable(address: str, file: ModuleFile, database: Database) -> lis
     failures = {} if database.is_sqlite else await key_check.failures(address, fit.readable(file.models, database))
     for name, code in failures.items():
         if not _needs_session(file, code):
-            found.append(Misfit(name, *_unread(code)))
+            found.append(Misfit(name, *_unreadable_reason(code)))
     return found
 
 
@@ -112,7 +112,7 @@ def _needs_session(file: ModuleFile, code: str) -> bool:
     return "session" in dict(file.text.module.options) and code in key_check.NEEDS_SESSION
 
 
-def _unread(code: str) -> tuple[str, str]:
+def _unreadable_reason(code: str) -> tuple[str, str]:
     """Return the reason why the role cannot read a table on which it has the privileges, and the remedy."""
     if code == key_check.UNKNOWN_SETTING:
         return f"a policy of its table reads a setting that has no value (SQLSTATE {code})", NAME_IT
@@ -139,14 +139,14 @@ async def _repeated_keys(
         if isinstance(is_repeated, str) and _needs_session(file, is_repeated):
             continue
         if isinstance(is_repeated, str):
-            found.append(Misfit(f"{name}.table", *_uncompared(relation, key, is_repeated)))
+            found.append(Misfit(f"{name}.table", *_uncompared_reason(relation, key, is_repeated)))
         elif is_repeated:
             text = f"several rows of {relation.place} have the same {', '.join(key)}"
             found.append(Misfit(f"{name}.table", text, "name another key"))
     return found
 
 
-def _uncompared(relation: Relation, key: Sequence[str], code: str) -> tuple[str, str]:
+def _uncompared_reason(relation: Relation, key: Sequence[str], code: str) -> tuple[str, str]:
     """Return the reason why the keys of the rows cannot be compared, and the remedy."""
     if code == key_check.NO_EQUALITY:
         return f"values of the type of the key ({', '.join(key)}) cannot be compared", "name another key"
@@ -157,7 +157,7 @@ def _uncompared(relation: Relation, key: Sequence[str], code: str) -> tuple[str,
     return text, "name another key" if is_view else "add a unique index, or name another key"
 
 
-def _role(excess: Excess, found: Sequence[Misfit]) -> str:
+def _describe_role(excess: Excess, found: Sequence[Misfit]) -> str:
     """Compare the privileges of the role with those that the file needs."""
     needed = "lacks what the lines above say" if any("GRANT" in each.remedy.upper() for each in found) else ""
     more = [*excess.reasons]
@@ -173,7 +173,7 @@ def _role(excess: Excess, found: Sequence[Misfit]) -> str:
     return f"{needed or 'has all it needs'}, and nothing more"
 
 
-def _misfit(each: Misfit) -> dict[str, str]:
+def _misfit_line(each: Misfit) -> dict[str, str]:
     return {"place": each.place, "text": each.text, "remedy": each.remedy}
 
 
@@ -190,8 +190,8 @@ def _as_json(
         "file": str(file.path),
         "models": len(file.models),
         "fitting": len(file.models) - len({each.model for each in found}),
-        "misfits": list(map(_misfit, found)),
-        "deletions": list(map(_misfit, obstacles)),
+        "misfits": list(map(_misfit_line, found)),
+        "deletions": list(map(_misfit_line, obstacles)),
         "look": list(look),
         "role": held,
     }

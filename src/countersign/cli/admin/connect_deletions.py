@@ -37,7 +37,7 @@ async def obstacles(address: str, models: Mapping[str, Declared], database: Data
             except BadInput as refused:
                 found.append(Misfit(model.name, refused.detail, "take deletes out"))
                 continue
-            found += _of_model(model, keys, models)
+            found += _model_obstacles(model, keys, models)
     return found
 
 
@@ -45,7 +45,7 @@ async def _fetch(connection: AdminConnection, text: str, values: Sequence[str]) 
     return [tuple(row) for row in await connection.fetch(text, *values)]
 
 
-def _of_model(model: Declared, keys: Sequence[ForeignKey], models: Mapping[str, Declared]) -> Iterator[Misfit]:
+def _model_obstacles(model: Declared, keys: Sequence[ForeignKey], models: Mapping[str, Declared]) -> Iterator[Misfit]:
     """Yield the foreign keys that can prevent deletions of the model, one for each table."""
     referrers = list(_referrers(model, models))
     unconnected = [key for key in keys if not any(key.is_of(each, model) for each in referrers)]

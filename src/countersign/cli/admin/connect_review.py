@@ -39,10 +39,10 @@ def review(*, module: str, clear: Sequence[str], label: Sequence[str], hide: Seq
     undecided = columns.undecided_columns(file.text)
     if ask:
         return _ask(module, undecided)
-    if decisions := _given(undecided, clear, label, hide):
+    if decisions := _parse_decisions(undecided, clear, label, hide):
         _save(module, file, decisions)
     else:
-        _list(module, undecided)
+        _print_undecided(module, undecided)
     return Exit.OK
 
 
@@ -54,7 +54,7 @@ def _require_terminal(decisions: Sequence[str]) -> None:
         raise click.UsageError("--ask needs a terminal: decide with --clear, --label and --hide")
 
 
-def _list(module: str, undecided: Sequence[MappedColumn]) -> None:
+def _print_undecided(module: str, undecided: Sequence[MappedColumn]) -> None:
     shown = [{"column": each.place, "agents_see": each.shown, "why": each.reason} for each in undecided]
     output.print_result({"file": module, "look": shown})
     if not undecided:
@@ -71,7 +71,7 @@ def _save(module: str, file: ModuleFile, decisions: dict[str, Decision]) -> None
     output.print_result({"file": module, "decided": list(decisions), "left": left}, f"{left} to look at.")
 
 
-def _given(
+def _parse_decisions(
     undecided: Sequence[MappedColumn], clear: Sequence[str], label: Sequence[str], hide: Sequence[str]
 ) -> dict[str, Decision]:
     """Return the decisions that the options contain.

@@ -20,7 +20,7 @@ accept_wide_rights_option = click.option(
 )  # fmt: skip
 
 
-def relations_of(models: Mapping[str, Declared], database: Database) -> list[Relation]:
+def model_relations(models: Mapping[str, Declared], database: Database) -> list[Relation]:
     """Return the relations of the models' tables, without tables that the role does not see."""
     found = [database.relation(each.table) for each in models.values() if each.table is not None]
     return [each for each in found if each is not None]
@@ -32,7 +32,7 @@ def require_narrow(database: Database, relations: Iterable[Relation], *, accepts
     Raises:
         Failure: the role has wide rights, and `accepts_wide` is false.
     """
-    if accepts_wide or not (why := _why(database, relations)):
+    if accepts_wide or not (why := _refusal_reason(database, relations)):
         return
     remedy = f"Create a role with `countersign connect rights MODULE`, and use it. {OPTION} accepts this one."
     raise Failure(CANNOT_READ_ROWS, why=why, remedy=remedy, exit_code=Exit.REFUSED)
@@ -40,14 +40,14 @@ def require_narrow(database: Database, relations: Iterable[Relation], *, accepts
 
 def may_read_rows(database: Database, relations: Iterable[Relation], *, accepts_wide: bool) -> bool:
     """Return whether values of these tables may be read for the guess. If not, print the reason and the remedy."""
-    if accepts_wide or not (why := _why(database, relations)):
+    if accepts_wide or not (why := _refusal_reason(database, relations)):
         return True
     output.note(printable(f"No values are looked at: {why}."))
     output.note(f"To look at values, use a role that has SELECT on the tables and nothing more, or pass {OPTION}.")
     return False
 
 
-def _why(database: Database, relations: Iterable[Relation]) -> str:
+def _refusal_reason(database: Database, relations: Iterable[Relation]) -> str:
     """Return the reason why the role should not read rows of these tables, or an empty text."""
     rights = database.wide_rights_on(relations)
     if not rights:

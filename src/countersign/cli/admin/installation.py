@@ -23,7 +23,7 @@ from countersign.kernel.database import migrate
 from countersign.kernel.database.open import file_name
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
-from countersign.kernel.installation_id import DatabaseOutdated, InstallationMismatch, InstallationPlaces
+from countersign.kernel.installation_id import DatabaseOutdated, InstallationLocations, InstallationMismatch
 from countersign.records import app
 from countersign.settings import Settings
 from countersign.store import lifespan
@@ -192,7 +192,7 @@ async def require_one_installation(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]]:
+async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationLocations]]:
     """Yield the places of both services. A service whose tables do not exist has no database among its places."""
     async with AsyncExitStack() as stack:
         store_database = await stack.enter_async_context(open_store.TABLES.open_existing(settings))
@@ -242,7 +242,7 @@ async def overview(settings: Settings) -> InstallationOverview:
         return InstallationOverview(place_rows, "", "", report, notes)
 
 
-async def _collector_report(places: InstallationPlaces) -> tuple[CollectionReport | None, list[str]]:
+async def _collector_report(places: InstallationLocations) -> tuple[CollectionReport | None, list[str]]:
     database, blobs = places.database, places.blobs
     if database is None or blobs is None or await migrate.pending(database, lifespan.MIGRATIONS):
         return None, []
@@ -324,7 +324,7 @@ async def _adopt(settings: Settings, *, is_new: bool) -> str:
         return own_id
 
 
-async def _require_upgraded(places: InstallationPlaces) -> None:
+async def _require_upgraded(places: InstallationLocations) -> None:
     tables = open_store.TABLES if places.service.schema == lifespan.SCHEMA else open_records.TABLES
     if places.database is not None and await migrate.pending(places.database, tables.migrations):
         reason = f"migrations of {places.service.schema} are pending"

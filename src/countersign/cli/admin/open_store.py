@@ -162,7 +162,7 @@ class Tables:
         from countersign.kernel.database.postgres_admin import privileges_at
 
         (privileges,) = await privileges_at(settings.database_url, (self.schema,))
-        privileges.require_making()
+        privileges.require_schema_creation()
         async with bulk_load(settings.database_url, (), keeps=False) as trial:
             await schema_validation.require_own_within(
                 trial, self.schema, self.migrations, self.own_tables, is_served=True

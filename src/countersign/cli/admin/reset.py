@@ -239,8 +239,8 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
     owner = await read_owner(folder, schemas, store)
     require_consistent(owner, folder)
     if settings.blobs_url and store:
-        blobs = len([None async for _ in store.sealed()])
-        uploads = len([None async for _ in store.staged()])
+        blobs = len([None async for _ in store.sealed_blobs()])
+        uploads = len([None async for _ in store.staged_uploads()])
         if takes_bucket:
             require_bucket(owner, has_files=bool(blobs or uploads))
     else:

@@ -242,7 +242,7 @@ async def _target(settings: Settings, folder: Path, reader: ArchiveReader) -> As
         yield SqliteTarget(folder, reader.about.schemas)
         return
     for privileges in await privileges_at(settings.database_url, installation.SCHEMAS):
-        privileges.require_making()
+        privileges.require_schema_creation()
     async with postgres_bulk_load.bulk_load(settings.database_url, installation.SCHEMAS) as bulk_load:
         yield PostgresTarget(bulk_load, reader.about.schemas)
 

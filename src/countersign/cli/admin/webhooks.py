@@ -142,7 +142,7 @@ def list_webhooks(org: str | None, data: str | None) -> None:
     """List the webhooks."""
 
     async def work(scope: WebhookScope) -> list[Receiver]:
-        return await receivers.listed(scope.outbox.database, scope.owner)
+        return await receivers.list_receivers(scope.outbox.database, scope.owner)
 
     webhook_rows = _run(data, org, "cannot list the webhooks", work)
     lines = [
@@ -195,7 +195,7 @@ def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
 
     async def work(scope: WebhookScope) -> str:
         async with scope.outbox.database.transaction() as transaction:
-            receiver = await receivers.one(transaction, scope.owner, webhook_id)
+            receiver = await receivers.find(transaction, scope.owner, webhook_id)
             return (await outbox.ping(transaction, scope.owner, receiver.id)).id
 
     event_id = _run(data, org, "cannot ping the webhook", work)
@@ -217,7 +217,7 @@ def list_deliveries(
     """List the deliveries to the webhook."""
 
     async def work(scope: WebhookScope) -> list[Delivery]:
-        receiver = await receivers.one(scope.outbox.database, scope.owner, webhook_id)
+        receiver = await receivers.find(scope.outbox.database, scope.owner, webhook_id)
         return await outbox.list_deliveries(scope.outbox.database, receiver.id, outbox.AFTER_EVERY_ID, state, last)
 
     deliveries = _run(data, org, "cannot list the deliveries", work)
@@ -252,7 +252,7 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
 
     async def work(scope: WebhookScope) -> Replayed:
         async with scope.outbox.database.transaction() as transaction:
-            receiver = await receivers.one(transaction, scope.owner, webhook_id)
+            receiver = await receivers.find(transaction, scope.owner, webhook_id)
             if since is not None:
                 return await outbox.replay_since(transaction, scope.owner, receiver.id, receiver.types, since)
             await outbox.replay(transaction, receiver.id, event_id or "")

@@ -112,7 +112,7 @@ class Server:
             return {}
         return {"Authorization": f"Bearer {self.token}"}
 
-    def reached(self, url: str) -> str:
+    def reachable_url(self, url: str) -> str:
         """Replace the root of an API URL by the root that this machine uses for the server.
 
         A server behind a tunnel or another port writes its own root URL into its responses.
@@ -130,7 +130,7 @@ class Server:
     def next_page(self, reply: Reply) -> str | None:
         """Return the URL of the next page (Link header with rel=next, RFC 8288), or None on the last page."""
         match = _NEXT.search(reply.headers.get("link", ""))
-        return self.reached(match[1]) if match else None
+        return self.reachable_url(match[1]) if match else None
 
     def get(self, path: str, kind: type[AnswerT], failure: str, headers: Mapping[str, str] | None = None) -> AnswerT:
         """Send a GET and return the decoded response. `failure` is the beginning of a failure's message.

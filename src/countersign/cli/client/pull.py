@@ -101,7 +101,7 @@ class DeltaSource:
 
     def _stream(self, url: str, start: int, end: int) -> Response:
         headers = {"Range": f"bytes={start}-{end - 1}"}
-        response = self._server.stream(self._server.reached(url), headers, self._failure)
+        response = self._server.stream(self._server.reachable_url(url), headers, self._failure)
         is_partial = (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
         if response.status == 206 and is_partial:
             return response

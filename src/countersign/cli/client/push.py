@@ -400,6 +400,6 @@ def _start_upload(
         body["platform"] = target.platform
     reply = target.server.post(f"{target.path}/artifacts", body, target.failure_message)
     new_upload = connection.decode(reply, api_models.Upload, target.failure_message)
-    url = target.server.reached(new_upload.upload_url)
+    url = target.server.reachable_url(new_upload.upload_url)
     upload_cache.remember(SavedUpload(new_upload.artifact_id, url))
     return UploadSession(target.server, url, content, target.failure_message), [(0, content.size)]

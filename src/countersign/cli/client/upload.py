@@ -140,7 +140,7 @@ class UploadSession:
             except Unreachable as error:
                 failures += 1
                 if failures >= ATTEMPTS and clock.monotonic_s() - arrived_s >= self._server.patience_s:
-                    raise self._away(str(error)) from error
+                    raise self._unreachable_failure(str(error)) from error
                 connection.wait(connection.pause_s(failures + 1))
                 ranges = self._parts(self.missing())
                 continue
@@ -150,7 +150,7 @@ class UploadSession:
             ranges.pop(0)
         return None
 
-    def _away(self, reason: str) -> Failure:
+    def _unreachable_failure(self, reason: str) -> Failure:
         remedy = "Run the same command again: it continues where this one stopped."
         return Failure(self._failure, why=reason, remedy=remedy, exit_code=Exit.UNREACHABLE)
 

@@ -170,11 +170,11 @@ async def in_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwarg
         StorageFull, Unavailable: the disk is full, or failed for another reason.
     """
 
-    def refusing() -> T:
+    def run() -> T:
         with refusals():
             return work(*args, **kwargs)
 
-    return await asyncio.wrap_future(pool.submit(refusing))
+    return await asyncio.wrap_future(pool.submit(run))
 
 
 def make_folder(folder: Path) -> None:

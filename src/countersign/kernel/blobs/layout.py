@@ -76,7 +76,7 @@ def part_name(part: Part) -> str:
     return f"{part.offset:016x}-{part.length:x}-{part.sha256}"
 
 
-def spans(parts: Sequence[Part], size: int) -> list[PartRange]:
+def part_ranges(parts: Sequence[Part], size: int) -> list[PartRange]:
     """Return the ranges of the blob in order. Where parts overlap, the part that comes later in `parts` is used.
 
     Raises:
@@ -119,7 +119,7 @@ def check_digest(digest: str, announced: str | None) -> None:
         raise ChecksumMismatch(f"The bytes have the SHA-256 {digest}, but {announced} was announced.")
 
 
-def parts_missing() -> ChecksumMismatch:
+def missing_part_refusal() -> ChecksumMismatch:
     """Return the refusal for a received part that is missing or has a different size."""
     return ChecksumMismatch("A received part is missing.")
 

@@ -14,7 +14,7 @@ from countersign.kernel import ids
 from countersign.kernel.blobs import disk, layout
 from countersign.kernel.blobs.disk import DiskQuota
 from countersign.kernel.blobs.layout import PIECE_BYTES, PartRange, rechunk
-from countersign.kernel.blobs.port import Part, Sealed, Staged
+from countersign.kernel.blobs.port import Part, SealedBlob, StagedUpload
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.errors import NotFound, Unavailable
 
@@ -54,7 +54,7 @@ class LocalBlobs:
         """
         if offset < 0:
             raise ValueError(f"a part cannot begin at {offset}")
-        folder = self._upload(upload)
+        folder = self._upload_folder(upload)
         path = folder / _temporary_name()
         incoming_file = await disk.in_thread(self._pool, disk.IncomingFile, self._pool, path, self._quota)
         try:
@@ -76,8 +76,8 @@ class LocalBlobs:
             ValueError: the parts do not cover 0…size exactly.
             ChecksumMismatch: the digest differs from the announced one, or a received part is missing.
         """
-        ranges = layout.spans(parts, size)
-        return await disk.in_thread(self._pool, self._seal, self._upload(upload), ranges, sha256)
+        ranges = layout.part_ranges(parts, size)
+        return await disk.in_thread(self._pool, self._seal, self._upload_folder(upload), ranges, sha256)
 
     async def put(self, data: bytes) -> str:
         """See BlobStore. The bytes are staged under a new id; after a crash, garbage collection removes them."""
@@ -90,17 +90,17 @@ class LocalBlobs:
 
     async def discard(self, upload: str) -> None:
         """See BlobStore."""
-        await disk.in_thread(self._pool, _remove_folder, self._upload(upload))
+        await disk.in_thread(self._pool, _remove_folder, self._upload_folder(upload))
 
     async def size(self, sha256: str) -> int | None:
         """See BlobStore."""
         if not layout.is_digest(sha256):
             return None
-        return await disk.in_thread(self._pool, _size, self._readable(sha256))
+        return await disk.in_thread(self._pool, _size, self._readable_path(sha256))
 
     async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
         """See BlobStore. If `stop` is beyond the end of the blob, reading stops at the end."""
-        file = await disk.in_thread(self._pool, _open_blob, self._readable(sha256))
+        file = await disk.in_thread(self._pool, _open_blob, self._readable_path(sha256))
         while start < stop:
             count = min(PIECE_BYTES, stop - start)
             piece = await disk.in_thread(self._pool, file.read, start, count)
@@ -111,7 +111,7 @@ class LocalBlobs:
 
     async def file(self, sha256: str, folder: Path) -> Path:
         """See BlobStore. Returns the path of the blob's own file."""
-        path = self._readable(sha256)
+        path = self._readable_path(sha256)
         if await disk.in_thread(self._pool, _size, path) is None:
             raise NotFound("There is no such blob.")
         return path
@@ -119,16 +119,16 @@ class LocalBlobs:
     async def delete(self, sha256: str) -> None:
         """See BlobStore."""
         if layout.is_digest(sha256):
-            await disk.in_thread(self._pool, _delete, self._sealed(sha256))
+            await disk.in_thread(self._pool, _delete, self._blob_path(sha256))
 
-    async def staged(self) -> AsyncIterator[Staged]:
+    async def staged_uploads(self) -> AsyncIterator[StagedUpload]:
         """See BlobStore."""
         for folder in await disk.in_thread(self._pool, _subfolders, self._root / "staging"):
             changed_at = await disk.in_thread(self._pool, _last_change, folder)
             if changed_at is not None:
-                yield Staged(folder.name, changed_at)
+                yield StagedUpload(folder.name, changed_at)
 
-    async def sealed(self) -> AsyncIterator[Sealed]:
+    async def sealed_blobs(self) -> AsyncIterator[SealedBlob]:
         """See BlobStore."""
         for first_folder in await disk.in_thread(self._pool, _subfolders, self._root / "sealed"):
             for blob in await disk.in_thread(self._pool, _blobs_under, first_folder):
@@ -156,16 +156,16 @@ class LocalBlobs:
         """See BlobStore."""
         await disk.in_thread(self._pool, self._check)
 
-    def _upload(self, upload: str) -> Path:
+    def _upload_folder(self, upload: str) -> Path:
         return self._root / "staging" / layout.upload_name(upload)
 
-    def _sealed(self, sha256: str) -> Path:
+    def _blob_path(self, sha256: str) -> Path:
         return self._root / layout.sealed_name(sha256)
 
-    def _readable(self, sha256: str) -> Path:
+    def _readable_path(self, sha256: str) -> Path:
         """Return the path for reading the blob: in this directory, or in `beneath` if only that directory has the
         blob."""
-        own_path = self._sealed(sha256)
+        own_path = self._blob_path(sha256)
         return own_path if self._beneath is None or own_path.exists() else self._beneath / layout.sealed_name(sha256)
 
     def _seal(self, folder: Path, ranges: Sequence[PartRange], announced: str | None) -> str:
@@ -181,7 +181,7 @@ class LocalBlobs:
             layout.check_digest(digest, announced)
             whole_path.chmod(stat.S_IRUSR | stat.S_IRGRP)
             os.utime(whole_path)
-            target = self._sealed(digest)
+            target = self._blob_path(digest)
             disk.make_folder(target.parent)
             _rename_durably(whole_path, target)
         finally:
@@ -227,9 +227,9 @@ def _link_part(folder: Path, part: Part, whole_path: Path) -> str:
     try:
         os.link(folder / layout.part_name(part), whole_path)
     except FileNotFoundError as error:
-        raise layout.parts_missing() from error
+        raise layout.missing_part_refusal() from error
     if whole_path.stat().st_size != part.length:
-        raise layout.parts_missing()
+        raise layout.missing_part_refusal()
     return part.sha256
 
 
@@ -238,23 +238,23 @@ def _assemble(folder: Path, ranges: Sequence[PartRange], whole_path: Path) -> st
     digest = hashlib.sha256()
     file = disk.Descriptor(whole_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     for span in ranges:
-        for piece in _pieces(folder, span):
+        for piece in _read_range(folder, span):
             digest.update(piece)
             disk.write_all(file, memoryview(piece))
     os.fdatasync(file.fd)
     return digest.hexdigest()
 
 
-def _pieces(folder: Path, span: PartRange) -> Iterator[bytes]:
+def _read_range(folder: Path, span: PartRange) -> Iterator[bytes]:
     try:
         file = disk.Descriptor(folder / layout.part_name(span.part), os.O_RDONLY)
     except FileNotFoundError as error:
-        raise layout.parts_missing() from error
+        raise layout.missing_part_refusal() from error
     position, stop = span.start - span.part.offset, span.stop - span.part.offset
     while position < stop:
         piece = file.read(position, min(PIECE_BYTES, stop - position))
         if not piece:
-            raise layout.parts_missing()
+            raise layout.missing_part_refusal()
         position += len(piece)
         yield piece
 
@@ -280,14 +280,14 @@ def _subfolders(folder: Path) -> list[Path]:
         return []
 
 
-def _files(folder: Path) -> list[Sealed]:
+def _files(folder: Path) -> list[SealedBlob]:
     """List each file with its last change and size, sorted by name, without files that are removed during the scan."""
-    sealed_files: list[Sealed] = []
+    sealed_files: list[SealedBlob] = []
     with suppress(FileNotFoundError):
         for path in folder.iterdir():
             with suppress(FileNotFoundError):
                 status = path.stat()
-                sealed_files.append(Sealed(path.name, Instant(int(status.st_mtime * SECOND)), status.st_size))
+                sealed_files.append(SealedBlob(path.name, Instant(int(status.st_mtime * SECOND)), status.st_size))
     return sorted(sealed_files)
 
 
@@ -295,7 +295,7 @@ def _last_change(upload: Path) -> Instant | None:
     return max((file.changed_at for file in _files(upload)), default=None)
 
 
-def _blobs_under(first_folder: Path) -> list[Sealed]:
+def _blobs_under(first_folder: Path) -> list[SealedBlob]:
     return [
         file
         for second_folder in _subfolders(first_folder)

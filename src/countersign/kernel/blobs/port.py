@@ -20,14 +20,14 @@ class Part(NamedTuple):
     sha256: str
 
 
-class Staged(NamedTuple):
+class StagedUpload(NamedTuple):
     """An upload with staged bytes, and its last change; for garbage collection."""
 
     upload: str
     changed_at: Instant
 
 
-class Sealed(NamedTuple):
+class SealedBlob(NamedTuple):
     """A sealed blob: its digest, its last change, and its size; for garbage collection."""
 
     sha256: str
@@ -104,11 +104,11 @@ class BlobStore(Protocol):
         """Remove a sealed blob, if it exists."""
         ...
 
-    def staged(self) -> AsyncIterator[Staged]:
+    def staged_uploads(self) -> AsyncIterator[StagedUpload]:
         """Yield every upload with staged bytes; for garbage collection."""
         ...
 
-    def sealed(self) -> AsyncIterator[Sealed]:
+    def sealed_blobs(self) -> AsyncIterator[SealedBlob]:
         """Yield every sealed blob, in the order of the digests; for garbage collection."""
         ...
 

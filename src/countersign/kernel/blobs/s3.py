@@ -15,7 +15,7 @@ from obstore.store import S3Store
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs import layout, s3_client
 from countersign.kernel.blobs.layout import PartRange, rechunk
-from countersign.kernel.blobs.port import Part, Sealed, Staged
+from countersign.kernel.blobs.port import Part, SealedBlob, StagedUpload
 from countersign.kernel.blobs.s3_client import ATTRIBUTES, MultipartUpload, list_objects, read_pieces, refusals
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import NotFound, Refused, Unavailable
@@ -78,7 +78,7 @@ class S3Blobs:
             ChecksumMismatch: the digest differs from the announced one, or a received part is missing.
         """
         folder = _folder(upload)
-        ranges = layout.spans(parts, size)
+        ranges = layout.part_ranges(parts, size)
         expected_sha256 = sha256
         if len(ranges) == 1 and ranges[0].is_whole_part:
             expected_sha256 = ranges[0].part.sha256
@@ -148,23 +148,23 @@ class S3Blobs:
             with refusals():
                 await obstore.delete_async(self._store, [layout.sealed_name(sha256)])
 
-    async def staged(self) -> AsyncIterator[Staged]:
+    async def staged_uploads(self) -> AsyncIterator[StagedUpload]:
         """See BlobStore. A bucket lists objects in the order of their names, so the objects of one upload are
         adjacent."""
         upload, changed_at = "", Instant(0)
         async for path, instant, _ in self._objects("staging/"):
             upload_id = path.split("/")[1]
             if upload_id != upload and upload:
-                yield Staged(upload, changed_at)
+                yield StagedUpload(upload, changed_at)
                 changed_at = instant
             upload, changed_at = upload_id, max(changed_at, instant)
         if upload:
-            yield Staged(upload, changed_at)
+            yield StagedUpload(upload, changed_at)
 
-    async def sealed(self) -> AsyncIterator[Sealed]:
+    async def sealed_blobs(self) -> AsyncIterator[SealedBlob]:
         """See BlobStore."""
         async for path, instant, size in self._objects("sealed/"):
-            yield Sealed(path.rsplit("/", 1)[1], instant, size)
+            yield SealedBlob(path.rsplit("/", 1)[1], instant, size)
 
     async def marker(self) -> bytes | None:
         """See BlobStore."""
@@ -223,10 +223,10 @@ class S3Blobs:
                 await obstore.delete_async(self._store, [path])
 
     async def _copy(self, folder: str, part: Part) -> None:
-        with refusals(layout.parts_missing):
+        with refusals(layout.missing_part_refusal):
             data = await self._data_path(folder, part)
             if (await obstore.head_async(self._store, data))["size"] != part.length:
-                raise layout.parts_missing()
+                raise layout.missing_part_refusal()
             await obstore.copy_async(self._store, data, layout.sealed_name(part.sha256))
 
     async def _digest(self, folder: str, ranges: Sequence[PartRange]) -> str:
@@ -254,12 +254,12 @@ class S3Blobs:
     async def _staged_bytes(self, folder: str, ranges: Sequence[PartRange]) -> AsyncGenerator[bytes, None]:
         for span in ranges:
             begin, length, _ = span.part
-            with refusals(layout.parts_missing):
+            with refusals(layout.missing_part_refusal):
                 data = await self._data_path(folder, span.part)
                 byte_range = (span.start - begin, span.stop - begin)
                 answer = await obstore.get_async(self._store, data, options={"range": byte_range})
                 if answer.meta["size"] != length:
-                    raise layout.parts_missing()
+                    raise layout.missing_part_refusal()
                 async with aclosing(read_pieces(answer)) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -269,7 +269,7 @@ class S3Blobs:
         answer = await obstore.get_async(self._store, folder + layout.part_name(part))
         name = bytes(await answer.bytes_async()).decode("ascii", "replace")
         if _DATA.fullmatch(name) is None:
-            raise layout.parts_missing()
+            raise layout.missing_part_refusal()
         return folder + name
 
     async def _objects(self, prefix: str) -> AsyncIterator[tuple[str, Instant, int]]:

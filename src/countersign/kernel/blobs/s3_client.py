@@ -154,7 +154,7 @@ class _ListClient(Protocol):
     ) -> AsyncIterator[Sequence["obstore.ObjectMeta"]]: ...
 
 
-class _Abandoned(Exception):
+class _UploadAborted(Exception):
     """Raised in the stream of pieces, so that `obstore` aborts the upload. A cancelled upload would remain open on the
     server."""
 
@@ -195,7 +195,7 @@ class MultipartUpload:
     """
 
     def __init__(self, store: S3Store, path: str, multipart_bytes: int) -> None:
-        self._queue: asyncio.Queue[bytes | bytearray | _Abandoned | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[bytes | bytearray | _UploadAborted | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_MAX_QUEUED_PIECES)
         self._put = asyncio.ensure_future(
             obstore.put_async(
@@ -233,13 +233,13 @@ class MultipartUpload:
 
     async def drop(self) -> None:
         """Abort the upload. A finished or aborted upload is not changed."""
-        self._queue.put_nowait(_Abandoned())
-        with suppress(_Abandoned, FileNotFoundError, BaseError):
+        self._queue.put_nowait(_UploadAborted())
+        with suppress(_UploadAborted, FileNotFoundError, BaseError):
             await asyncio.shield(self._put)
 
     async def _queued_pieces(self) -> AsyncIterator[bytes | bytearray]:
         while (piece := await self._queue.get()) is not None:
-            if isinstance(piece, _Abandoned):
+            if isinstance(piece, _UploadAborted):
                 raise piece
             yield piece
             self._room.release()

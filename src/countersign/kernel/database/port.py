@@ -147,7 +147,7 @@ MAX_BYTES = 1 << 18
 """The approximate maximum size of a batch; a single row may be larger."""
 
 
-def length(row: Row) -> int:
+def row_bytes(row: Row) -> int:
     """Return the approximate size of the row in bytes."""
     size = 0
     for value in row:
@@ -156,20 +156,20 @@ def length(row: Row) -> int:
     return size
 
 
-def first(rows: Iterator[Row]) -> list[Row]:
+def next_batch(rows: Iterator[Row]) -> list[Row]:
     """Return the next batch of rows, which is empty when no rows are left."""
     batch: list[Row] = []
     size = 0
     for row in rows:
         batch.append(row)
-        size += length(row)
+        size += row_bytes(row)
         if len(batch) == MAX_ROWS or size >= MAX_BYTES:
             break
     return batch
 
 
-def split(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield all rows in batches."""
     remaining_rows = iter(rows)
-    while batch := first(remaining_rows):
+    while batch := next_batch(remaining_rows):
         yield batch

@@ -236,10 +236,10 @@ class PostgresDatabase:
                 cursor = await connection.cursor(statement, *values)
                 batch_size = _FIRST_ROWS
                 while rows := await cursor.fetch(batch_size):
-                    for batch in port.split(rows):
+                    for batch in port.batches(rows):
                         yield batch
                         await asyncio.sleep(0)
-                    size = sum(map(port.length, rows))
+                    size = sum(map(port.row_bytes, rows))
                     batch_size = min(4 * batch_size, max(1, batch_size * port.MAX_BYTES // max(size, 1)), port.MAX_ROWS)
         except ERRORS as error:
             refuse(error)

@@ -116,7 +116,7 @@ def _refuse(error: BaseException, *, is_writing: bool) -> NoReturn:
         raise disk_full("the database of the PostgreSQL server") from None
     if isinstance(error, OSError | TimeoutError | asyncpg.InterfaceError | asyncpg.InternalClientError):
         raise Unavailable(read_only.AWAY) from None
-    refusal = read_only.refusal_of(state)
+    refusal = read_only.refusal_for_state(state)
     is_about_row = is_writing and state in _ABOUT_ROWS and not isinstance(error, asyncpg.InvalidCachedStatementError)
     if isinstance(refusal, Unavailable) and not is_about_row:
         raise refusal from None

@@ -77,7 +77,7 @@ class Privileges(NamedTuple):
             PrivilegeMissing: the role can neither use nor create the schema.
         """
         if not self.has_schema and not self.may_make_schema:
-            self.require_making()
+            self.require_schema_creation()
         if self.has_schema and not self.may_use:
             self._refuse("use", f"GRANT USAGE, CREATE ON SCHEMA {self.schema} TO {self.role};")
 
@@ -125,9 +125,9 @@ class Privileges(NamedTuple):
             remedy = f"Drop it; or, as that role or a superuser, run: ALTER SCHEMA {self.schema} OWNER TO {self.role};"
             text = f"the schema {self.schema} of the database {self.database} belongs to the role {self.schema_owner}"
             raise NotEmpty(text, resolution=remedy)
-        self.require_making()
+        self.require_schema_creation()
 
-    def require_making(self) -> None:
+    def require_schema_creation(self) -> None:
         """Check that the role may create schemas, which filling a schema requires even if the schema exists.
 
         Raises:

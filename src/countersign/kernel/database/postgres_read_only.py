@@ -81,7 +81,7 @@ class ExistingPostgres:
         try:
             # The server cancels a slow statement. The additional time covers a server that does not answer at all.
             async with (
-                self._slots.one(), asyncio.timeout(2 * self._read_deadline_s), self._reading(settings) as connection
+                self._slots.use(), asyncio.timeout(2 * self._read_deadline_s), self._transaction(settings) as connection
             ):
                 return await connection.fetch(statement, *values)
         except postgres.ERRORS as error:
@@ -95,9 +95,9 @@ class ExistingPostgres:
         with closing(RowSpool(self._new_cipher())) as spool:
             try:
                 async with (
-                    self._slots.one(is_stream=True),
+                    self._slots.use(is_stream=True),
                     asyncio.timeout(self._read_deadline_s),
-                    self._reading(settings) as connection,
+                    self._transaction(settings) as connection,
                 ):
                     await _fill(spool, connection, statement, values)
             except postgres.ERRORS as error:
@@ -107,7 +107,7 @@ class ExistingPostgres:
                 await asyncio.sleep(0)
 
     @asynccontextmanager
-    async def _reading(self, settings: Mapping[str, str]) -> AsyncGenerator[Connection]:
+    async def _transaction(self, settings: Mapping[str, str]) -> AsyncGenerator[Connection]:
         async with self._pool.acquire() as connection:
             try:
                 await connection.execute(self._begin)
@@ -115,9 +115,9 @@ class ExistingPostgres:
                     await connection.execute(read_only.SET_SETTINGS, read_only.settings_text(settings))
                 yield connection
             except BaseException:
-                await uncancellable(asyncio.ensure_future(_end(connection)))
+                await uncancellable(asyncio.ensure_future(_end_transaction(connection)))
                 raise
-            await _end(connection)
+            await _end_transaction(connection)
 
     async def close(self) -> None:
         """Wait for running reads, then close every connection."""
@@ -129,14 +129,14 @@ async def _fill(spool: RowSpool, connection: Connection, statement: str, values:
     cursor, count = await connection.cursor(statement, *values), FIRST_BATCH
     while rows := await cursor.fetch(count):
         size = 0
-        for batch in port.split(rows):
+        for batch in port.batches(rows):
             spool.add(batch)
-            size += sum(map(port.length, batch))
+            size += sum(map(port.row_bytes, batch))
         count = max(1, min(BATCH, 2 * count, port.MAX_BYTES * len(rows) // max(1, size)))
         await asyncio.sleep(0)
 
 
-async def _end(connection: Connection) -> None:
+async def _end_transaction(connection: Connection) -> None:
     """End the transaction; if that fails, close the connection, which has the same effect."""
     try:
         async with asyncio.timeout(CONNECT_S):
@@ -155,4 +155,4 @@ def _refuse(error: BaseException) -> NoReturn:
         read_only.refuse(error, read_only.TooSlow())
     if isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError):
         read_only.refuse(error, Unavailable(read_only.AWAY), state)
-    read_only.refuse(error, read_only.refusal_of(state), state)
+    read_only.refuse(error, read_only.refusal_for_state(state), state)

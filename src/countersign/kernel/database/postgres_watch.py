@@ -174,7 +174,7 @@ def literal(text: str) -> str:
     return "E'" + "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in escaped) + "'"
 
 
-def merged(tables: Iterable[WatchedTable]) -> list[WatchedTable]:
+def merge_columns(tables: Iterable[WatchedTable]) -> list[WatchedTable]:
     """Return each table once, sorted by name, with the columns of all its models."""
     found: dict[str, WatchedTable] = {}
     for table in tables:
@@ -184,7 +184,7 @@ def merged(tables: Iterable[WatchedTable]) -> list[WatchedTable]:
     return [found[relation] for relation in sorted(found)]
 
 
-async def watched(run_query: RunQuery, tables: Collection[WatchedTable], role: str) -> frozenset[str]:
+async def watched_relations(run_query: RunQuery, tables: Collection[WatchedTable], role: str) -> frozenset[str]:
     """Return the relations whose changes are recorded: all triggers, also those of partitions, exist and are enabled,
     and the trigger function is the one that this version creates for these columns and this role.
 

@@ -100,7 +100,7 @@ class Slots:
         self._streams = asyncio.Semaphore(max(1, count // 2))
 
     @asynccontextmanager
-    async def one(self, *, is_stream: bool = False) -> AsyncGenerator[None]:
+    async def use(self, *, is_stream: bool = False) -> AsyncGenerator[None]:
         """Use a slot while the block lasts.
 
         Raises:
@@ -164,7 +164,7 @@ def require_few_values(count: int) -> None:
         raise InvalidRequest(f"the conditions have more than {MAX_VALUES} values together")
 
 
-def refusal_of(state: str) -> Refused:
+def refusal_for_state(state: str) -> Refused:
     """Return the refusal for an SQLSTATE of PostgreSQL."""
     if state == _CANCELLED:
         return TooSlow()

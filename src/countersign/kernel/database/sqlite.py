@@ -90,7 +90,7 @@ class SqliteReaders:
             try:
                 cursor = connection.execute(sqlite.numbered(statement), values)
                 rows = iter(cursor)
-                while batch := port.first(rows):
+                while batch := port.next_batch(rows):
                     if patience():
                         raise self._deadline_passed()
                     add(batch)
@@ -122,7 +122,7 @@ class SqliteReaders:
         try:
             connection, cursor = await self._in_thread(lambda: _read(begin), patience)
             rows = iter(cursor)
-            while batch := await self._in_thread(lambda: _read(lambda: port.first(rows), connection), patience):
+            while batch := await self._in_thread(lambda: _read(lambda: port.next_batch(rows), connection), patience):
                 yield batch
         finally:
             for connection in connections:
@@ -307,7 +307,7 @@ async def open_sqlite(
         DatabaseMoved: the database was moved to PostgreSQL.
     """
 
-    def opened() -> SqliteDatabase:
+    def open_file() -> SqliteDatabase:
         migration_marker.require_not_moved(path.parent)
         busy_timeout_s = busy_timeout_ms / 1000
         writer = SqliteWriter(
@@ -320,4 +320,4 @@ async def open_sqlite(
         return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s), name)
 
     # Open the file in a thread: the first process that opens it after a crash reads the whole log.
-    return await asyncio.to_thread(opened)
+    return await asyncio.to_thread(open_file)

@@ -382,13 +382,13 @@ def refusal(error: apsw.Error, connection: Connection | None = None, *, file: st
     # A closed connection has no file name, so do not ask for it.
     if not file and connection is not None and not isinstance(error, apsw.ConnectionClosedError):
         file = connection.filename
-    unavailable = _meaning(error, file)
+    unavailable = _refusal_for(error, file)
     if unavailable is not None and file:
         unavailable.add_note(f"The file is {file}.")
     return unavailable
 
 
-def _meaning(error: apsw.Error, file: str) -> Refused | None:
+def _refusal_for(error: apsw.Error, file: str) -> Refused | None:
     if is_disk_full(error) or (isinstance(error, _FILE_ERRORS) and file and is_volume_full(Path(file))):
         return disk_full("the database")
     remedy = next((text for kind, text in _REMEDIES if isinstance(error, kind)), None)

@@ -13,7 +13,7 @@ from countersign.kernel.database import port, read_only, sqlite_connection
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.row_spool import NewCipher, RowSpool, TooManyRows
 from countersign.kernel.database.sqlite import SqliteReaders
-from countersign.kernel.database.sqlite_outside_tables import TextFunction, file_id_of, is_wal
+from countersign.kernel.database.sqlite_outside_tables import TextFunction, file_id_at, is_wal
 from countersign.kernel.errors import Refused, Unavailable
 
 BUSY_MS = 2_000
@@ -29,7 +29,7 @@ effective_user = os.geteuid
 _ERRORS = (apsw.Error, port.ConstraintViolation, port.WrittenOutsideTransaction, Refused)
 
 
-class WalOfOthers(Unavailable):
+class ForeignWalFile(Unavailable):
     """The file is in WAL mode and belongs to another user."""
 
 
@@ -49,24 +49,24 @@ class ExistingSqlite:
         """With `recovers`, a transaction that a crash has left in the file is rolled back before a read. Otherwise the
         file is opened only for reading."""
 
-        def connected() -> sqlite_connection.Connection:
+        def open_connection() -> sqlite_connection.Connection:
             return _open_file(path, functions, recovers=recovers)
 
-        def opened() -> SqliteReaders:
+        def open_readers() -> SqliteReaders:
             try:
-                return SqliteReaders(path, count, read_deadline_s, connected)
-            except WalOfOthers:
+                return SqliteReaders(path, count, read_deadline_s, open_connection)
+            except ForeignWalFile:
                 raise
             except _ERRORS as error:
                 _refuse(error)
 
         self._path = path
-        self._open = opened
+        self._open = open_readers
         self._opening = asyncio.Lock()
         self._new_cipher = new_cipher
         self._slots = read_only.Slots(count)
-        self._file = file_id_of(path)
-        self._readers = opened()
+        self._file = file_id_at(path)
+        self._readers = open_readers()
 
     @property
     def dialect(self) -> Dialect:
@@ -79,7 +79,7 @@ class ExistingSqlite:
         """Return all rows, read in a thread. `settings` have no effect on SQLite."""
         read_only.require_few_values(len(values))
         try:
-            async with self._slots.one():
+            async with self._slots.use():
                 await self._follow_file()
                 return await self._readers.scan(statement, values)
         except _ERRORS as error:
@@ -92,7 +92,7 @@ class ExistingSqlite:
         read_only.require_few_values(len(values))
         with closing(RowSpool(self._new_cipher())) as spool:
             try:
-                async with self._slots.one(is_stream=True):
+                async with self._slots.use(is_stream=True):
                     await self._follow_file()
                     await self._readers.read_into(spool.add, statement, values)
             except _ERRORS as error:
@@ -109,10 +109,10 @@ class ExistingSqlite:
                 first.
             Unavailable: the file does not exist now, or cannot be opened.
         """
-        if file_id_of(self._path) == self._file:
+        if file_id_at(self._path) == self._file:
             return
         async with self._opening:
-            file = file_id_of(self._path)
+            file = file_id_at(self._path)
             if file == self._file:
                 return
             if file is None:
@@ -132,14 +132,14 @@ def _require_own_if_wal(path: Path) -> None:
     the application of the other user could not write.
 
     Raises:
-        WalOfOthers: the file is in WAL mode and belongs to another user.
+        ForeignWalFile: the file is in WAL mode and belongs to another user.
     """
     try:
         owner = path.stat().st_uid
     except OSError:
         return  # Opening the file raises the same error with an explanation.
     if owner != effective_user() and is_wal(path):
-        raise WalOfOthers(
+        raise ForeignWalFile(
             "The SQLite file is in WAL mode and belongs to another user. Reading it would create files beside it that "
             "its application cannot write.",
             resolution="Run this command as the owner of the file, or read a copy.",

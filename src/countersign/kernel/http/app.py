@@ -37,7 +37,7 @@ from countersign.kernel.http.request import (
 from countersign.kernel.http.response import JSON, Response
 from countersign.kernel.http.response_cache import CachedResponse, ResponseCache
 from countersign.kernel.http.routing import NOTHING, Nothing, Route, Router
-from countersign.kernel.http.subrequest import as_subrequest, exchange_of
+from countersign.kernel.http.subrequest import as_subrequest, subrequest_exchange
 
 ANONYMOUS = "anonymous"
 _CREDENTIALS = (b"authorization", b"x-api-key")
@@ -259,7 +259,7 @@ class App(Generic[ContextT]):
 
     async def answer_subrequest(self, outer: AnyCall[ContextT], inner: Subrequest) -> Response:
         """Handle a subrequest (see `Request.send_subrequest`)."""
-        exchange = exchange_of(outer, inner)
+        exchange = subrequest_exchange(outer, inner)
         try:
             route, call, raw = await self._decode_subrequest(outer, inner, exchange)
             return await self._run(route, call, exchange, raw, self._own.database)
@@ -270,12 +270,12 @@ class App(Generic[ContextT]):
         self, outer: AnyCall[ContextT], inner: Subrequest
     ) -> PreparedSubrequest[ContextT]:
         """Prepare a subrequest (see `Request.prepare_subrequest`)."""
-        exchange = exchange_of(outer, inner)
+        exchange = subrequest_exchange(outer, inner)
         try:
             route, call, raw = await self._decode_subrequest(outer, inner, exchange)
             await self._prepare_before_batch(route, call, exchange, raw)
         except Exception as error:  # as in `answer_subrequest`
-            return partial(_same_answer, self._subrequest_error(error, exchange))
+            return partial(_unchanged_response, self._subrequest_error(error, exchange))
         # `settle` waits until an effect is durable, but the outer transaction is not committed yet. Do not call it
         # here.
         return partial(self._send_prepared, replace(route, settle=None), call, exchange, raw)
@@ -497,7 +497,7 @@ class App(Generic[ContextT]):
         return self._policy.render_error(refused, None, call.target)
 
 
-async def _same_answer(answer: Response, _on: ScopedContext[Any]) -> Response:
+async def _unchanged_response(answer: Response, _on: ScopedContext[Any]) -> Response:
     return answer
 
 
@@ -543,7 +543,7 @@ def _query(route: Route[Any], exchange: Exchange) -> msgspec.Struct:
     _require_acceptable(route, exchange.headers.get("accept"))
     values = decode.parameters(exchange.query_string)
     query = decode.query(values, route.query) if values or route.query is not Nothing else NOTHING
-    exchange.deprecations += deprecation.of_parameters(route.query, values)
+    exchange.deprecations += deprecation.parameter_deprecations(route.query, values)
     return query
 
 
@@ -552,7 +552,7 @@ def _body(route: Route[Any], raw: bytes, exchange: Exchange) -> msgspec.Struct:
         return NOTHING
     shape = cast("type[msgspec.Struct]", route.body or Nothing)
     body = decode.body(raw, exchange.headers.get("content-type"), shape, is_form=route.form)
-    exchange.deprecations += deprecation.of_members(body)
+    exchange.deprecations += deprecation.member_deprecations(body)
     return body
 
 

@@ -192,7 +192,7 @@ def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form:
         InvalidRequest: the body is invalid in one of the ways listed for `json` and `form`.
     """
     media_type = (content_type or "").split(";")[0].strip().lower()
-    if not raw and may_be_left_out(shape):
+    if not raw and is_optional_body(shape):
         return shape()
     if is_form and media_type == FORM:
         return form(raw, shape)
@@ -214,7 +214,7 @@ def require_media_type(content_type: str | None, expected: str) -> None:
 
 
 @lru_cache(maxsize=256)
-def may_be_left_out(shape: type[msgspec.Struct]) -> bool:
+def is_optional_body(shape: type[msgspec.Struct]) -> bool:
     """Return whether all members of the body are optional."""
     return not any(field.required for field in msgspec.structs.fields(shape))
 
@@ -245,30 +245,30 @@ def _explain(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> tup
     if explanation.original.startswith("Invalid enum value"):
         text = f"must be one of {', '.join(_choices(shape, explanation.steps))}"
     elif explanation.original.startswith("Object contains unknown field"):
-        text = unknown_here(_names(_hint(shape, explanation.steps[:-1])))
+        text = unknown_name_error(_member_names(_field_type(shape, explanation.steps[:-1])))
     elif explanation.original.startswith("Expected `str` matching regex"):
         text = _needs(shape, explanation.original) or text
     return explanation.pointer, text
 
 
-def unknown_here(known: Collection[str]) -> str:
+def unknown_name_error(known: Collection[str]) -> str:
     """Return the error text for an unknown parameter or member."""
     return f"is unknown here (known: {', '.join(known)})" if known else "is unknown here"
 
 
 def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
     """Return the allowed values of the field at the path, from its Literal."""
-    return _literals(_hint(shape, steps)) or ["the documented values"]
+    return _literals(_field_type(shape, steps)) or ["the documented values"]
 
 
-def _names(hint: Any) -> list[str]:
+def _member_names(hint: Any) -> list[str]:
     """Return the names of a struct's members in JSON."""
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return [field.encode_name for field in msgspec.structs.fields(hint)]
     return []
 
 
-def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
+def _field_type(shape: type[msgspec.Struct], steps: list[str]) -> Any:
     """Return the type of the field at the path."""
     hint_here: Any = shape
     for step in steps:
@@ -276,9 +276,9 @@ def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             hints = typing.get_type_hints(hint, include_extras=True)
             names = {field.encode_name: field.name for field in msgspec.structs.fields(hint)}
-            hint_here = _bare(hints.get(names.get(step, step)))
+            hint_here = _base_type(hints.get(names.get(step, step)))
         elif typing.get_origin(hint) is list:
-            hint_here = _bare(typing.get_args(hint)[0])
+            hint_here = _base_type(typing.get_args(hint)[0])
     return hint_here
 
 
@@ -300,7 +300,7 @@ def _needs(shape: type[msgspec.Struct], words: str) -> str:
     return ""
 
 
-def _bare(hint: Any) -> Any:
+def _base_type(hint: Any) -> Any:
     """Return the type without constraints and without None."""
     while typing.get_origin(hint) in (typing.Annotated, typing.Union, types.UnionType):
         parts = [part for part in typing.get_args(hint) if part is not type(None)]

@@ -77,7 +77,7 @@ def deprecated(since: date, sunset: date, link: str) -> msgspec.Meta:
 
 
 @lru_cache(maxsize=1024)
-def of_fields(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
+def field_deprecations(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
     """Map the names of a struct's deprecated fields on the wire to their deprecations."""
     struct_type = inspect.type_info(shape)
     if not isinstance(struct_type, inspect.StructType):
@@ -86,46 +86,46 @@ def of_fields(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
     return {name: notice for name, notice in notice_by_name.items() if notice is not None}
 
 
-def of_answers(shapes: Iterable[object]) -> tuple[Deprecation, ...]:
+def response_deprecations(shapes: Iterable[object]) -> tuple[Deprecation, ...]:
     """Return the deprecations of all members of these response shapes, at any depth."""
     deprecations: dict[Deprecation, None] = {}
     for kind in inspect.multi_type_info(shapes):
-        deprecations.update(dict.fromkeys(_within(kind, set())))
+        deprecations.update(dict.fromkeys(_member_deprecations_within(kind, set())))
     return tuple(deprecations)
 
 
-def of_parameters(shape: type[msgspec.Struct], given: Iterable[str]) -> tuple[Deprecation, ...]:
+def parameter_deprecations(shape: type[msgspec.Struct], given: Iterable[str]) -> tuple[Deprecation, ...]:
     """Return the deprecations of the parameters that were sent.
 
     Raises:
         MemberGone: the sunset of one of the parameters has passed.
     """
-    notice_by_name = of_fields(shape)
+    notices = field_deprecations(shape)
     return (
-        tuple(_present(name, notice_by_name[name], is_parameter=True) for name in given if name in notice_by_name)
-        if notice_by_name
+        tuple(_require_not_over(name, notices[name], is_parameter=True) for name in given if name in notices)
+        if notices
         else ()
     )
 
 
-def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
+def member_deprecations(body: msgspec.Struct) -> tuple[Deprecation, ...]:
     """Return the deprecations of the body's top-level members whose values differ from their defaults.
 
     Raises:
         MemberGone: the sunset of one of the members has passed.
     """
-    notice_by_name = of_fields(type(body))
+    notice_by_name = field_deprecations(type(body))
     if not notice_by_name:
         return ()
     sent_fields = (field for field in msgspec.structs.fields(body) if getattr(body, field.name) != field.default)
     return tuple(
-        _present(f"/{sent_field.encode_name}", notice_by_name[sent_field.encode_name], is_parameter=False)
+        _require_not_over(f"/{sent_field.encode_name}", notice_by_name[sent_field.encode_name], is_parameter=False)
         for sent_field in sent_fields
         if sent_field.encode_name in notice_by_name
     )
 
 
-def _present(place: str, notice: Deprecation, *, is_parameter: bool) -> Deprecation:
+def _require_not_over(place: str, notice: Deprecation, *, is_parameter: bool) -> Deprecation:
     if notice.is_over:
         detail = f"ended on {notice.sunset.isoformat()}; see {notice.link}"
         raise MemberGone(f"{place}: {detail}", faults=[InvalidField(place, detail, is_parameter=is_parameter)])
@@ -164,23 +164,23 @@ def _notice(kind: inspect.Type) -> Deprecation | None:
     return notice if isinstance(notice, Deprecation) else None
 
 
-def _within(kind: Any, types_seen: set[type]) -> Iterator[Deprecation]:
+def _member_deprecations_within(kind: Any, types_seen: set[type]) -> Iterator[Deprecation]:
     if isinstance(kind, inspect.Metadata):
         notice = _notice(kind)
         if notice is not None:
             yield notice
-        yield from _within(kind.type, types_seen)
+        yield from _member_deprecations_within(kind.type, types_seen)
     elif isinstance(kind, inspect.StructType):
         if kind.cls not in types_seen:
             types_seen.add(kind.cls)
             for field in kind.fields:
-                yield from _within(field.type, types_seen)
+                yield from _member_deprecations_within(field.type, types_seen)
     else:
-        for inner_kind in _parts(kind):
-            yield from _within(inner_kind, types_seen)
+        for inner_kind in _item_types(kind):
+            yield from _member_deprecations_within(inner_kind, types_seen)
 
 
-def _parts(kind: Any) -> Iterable[Any]:
+def _item_types(kind: Any) -> Iterable[Any]:
     """Return the item types of a container or a union."""
     if isinstance(kind, inspect.UnionType):
         return kind.types

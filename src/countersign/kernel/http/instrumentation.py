@@ -177,7 +177,7 @@ class RequestInstrumentation:
             elapsed_s=elapsed_s,
             request_id=exchange.request_id,
             traceparent=exchange.headers.get("traceparent"),
-            is_believed=exchange.is_proxied,
+            is_trusted=exchange.is_proxied,
         )
 
     def _durations(self, route: str, method: str, status: int) -> metrics.Durations:

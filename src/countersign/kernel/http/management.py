@@ -209,8 +209,8 @@ class ManagementApp:
             slot.pid or None,
             slot.restarts,
             slot.stalls,
-            _shown(slot.started_at),
-            _shown(slot.stalled_at),
+            _rfc3339_or_none(slot.started_at),
+            _rfc3339_or_none(slot.stalled_at),
         )
 
     async def _ready(self) -> Response:
@@ -259,7 +259,7 @@ class ManagementApp:
             _measured(self._machine), *(self._measured_by(service, silent_numbers) for service in self._services)
         )
         samples = [sample for samples in sample_lists for sample in samples]
-        return metrics.text(series_of_workers, [*samples, *self._replaced()]).encode()
+        return metrics.exposition(series_of_workers, [*samples, *self._replaced()]).encode()
 
     async def _measured_by(self, service: str, missing: Sequence[int]) -> list[metrics.Sample]:
         """Return the values that one worker of the service reads on demand."""
@@ -282,7 +282,7 @@ class ManagementApp:
         return samples
 
 
-def _shown(moment: int) -> str | None:
+def _rfc3339_or_none(moment: int) -> str | None:
     return clock.rfc3339(clock.Instant(moment)) if moment else None
 
 

@@ -258,7 +258,7 @@ class RateLimited(Refused):
         """`standing` is the exceeded quota, which the response's headers show. `hint` explains how the caller gets a
         higher quota."""
         resolution = f"{self.resolution} {hint}" if hint else None
-        super().__init__(detail, resolution=resolution, headers=used_up(standing.limit, standing.reset_s))
+        super().__init__(detail, resolution=resolution, headers=exhausted_headers(standing.limit, standing.reset_s))
 
 
 class HitCounter(Protocol):
@@ -287,20 +287,20 @@ class RateLimiter:
             RateLimited: the quota of this window is exceeded.
         """
         quota_state = await self._counters.hit(f"{quota}\0{key}", self._quotas[quota], WINDOW_S)
-        headers = headers_of(quota_state)
+        headers = quota_headers(quota_state)
         if not quota_state.allowed:
             detail = f"more than {quota_state.limit} requests in {WINDOW_S} seconds"
             raise RateLimited(detail, quota_state, self._hints.get(quota, ""))
         return headers
 
 
-def used_up(limit: int, wait_s: int) -> dict[str, str]:
+def exhausted_headers(limit: int, wait_s: int) -> dict[str, str]:
     """Return the headers of a 429 response: the exceeded limit, 0 remaining requests, and the seconds to wait."""
     wait = str(max(1, wait_s))
     return {"RateLimit-Limit": str(limit), "RateLimit-Remaining": "0", "RateLimit-Reset": wait, "Retry-After": wait}
 
 
-def headers_of(standing: Quota) -> EncodedHeaders:
+def quota_headers(standing: Quota) -> EncodedHeaders:
     """Return the headers RateLimit-Limit, -Remaining and -Reset (in seconds), as in the API document."""
     return (
         (b"ratelimit-limit", b"%d" % standing.limit),

@@ -80,12 +80,12 @@ class ValkeyCounters:
 
     async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
         """Do what `Counters.hit` does. Wait for the server for a quarter of a second at most."""
-        quota = await self._ask(key, limit, window_s, cost)
+        quota = await self._hit_server(key, limit, window_s, cost)
         return self._fallback.hit_now(key, limit, window_s, cost) if quota is None else quota
 
     async def peek(self, key: str, limit: int, window_s: int) -> Quota:
         """Do what `Counters.peek` does. Wait for the server for a quarter of a second at most."""
-        quota = await self._ask(key, limit, window_s, 0)
+        quota = await self._hit_server(key, limit, window_s, 0)
         if quota is None:
             return await self._fallback.peek(key, limit, window_s)
         return Quota(limit, quota.remaining, quota.reset_s, quota.remaining > 0)
@@ -95,7 +95,7 @@ class ValkeyCounters:
         await self._client.aclose()
         await self._fallback.close()
 
-    async def _ask(self, key: str, limit: int, window_s: int, cost: int) -> Quota | None:
+    async def _hit_server(self, key: str, limit: int, window_s: int, cost: int) -> Quota | None:
         if self._is_down:
             if clock.monotonic_s() < self._ask_again_s:
                 return None
@@ -105,21 +105,21 @@ class ValkeyCounters:
             async with asyncio.timeout(PATIENCE_S):
                 is_allowed, count, left_ms = await self._hit([_KEY_PREFIX + key], [limit, window_s * 1_000, cost])
         except (RedisError, OSError) as error:
-            self._went_down(error)
+            self._note_failure(error)
             return None
         self._is_down = False
         return Quota(limit, max(0, limit - count), -(-left_ms // 1_000), is_allowed == 1)
 
-    def _went_down(self, error: Exception) -> None:
+    def _note_failure(self, error: Exception) -> None:
         now_s = clock.monotonic_s()
         self._is_down = True
         self._ask_again_s = now_s + PAUSE_S
         if now_s >= self._warn_again_s:
             self._warn_again_s = now_s + WARN_EVERY_S
-            self._warn(f"the rate-limit server {why_down(error)}; this node counts alone")
+            self._warn(f"the rate-limit server {failure_reason(error)}; this node counts alone")
 
 
-def why_down(error: Exception) -> str:
+def failure_reason(error: Exception) -> str:
     """Return the cause of a failure and the remedy, but not the error's text, which may contain the URL's password."""
     if isinstance(error, AuthenticationError):
         return f"refuses user and password: correct them in {SETTING}"

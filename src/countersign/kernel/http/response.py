@@ -86,7 +86,7 @@ def etag_of(body: bytes) -> str:
     return f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
 
 
-def coded_tag(etag: str, coding: Coding) -> str:
+def etag_for_coding(etag: str, coding: Coding) -> str:
     """Return the entity tag of the body in a content coding. Each coding needs its own tag, because it is another
     representation (RFC 9110 §8.8.3)."""
     return f'{etag[:-1]}-{coding}"'
@@ -109,11 +109,11 @@ def require_match(header: str | None, etag: str) -> None:
     """
     if header is None or header.strip() == "*":
         return
-    if not any(_bare(tag.strip()) == etag for tag in header.split(",")):
+    if not any(_uncoded_tag(tag.strip()) == etag for tag in header.split(",")):
         raise PreconditionFailed("the resource was changed since it was read")
 
 
-def _bare(tag: str) -> str:
+def _uncoded_tag(tag: str) -> str:
     """Return the tag of the uncoded body, given the tag of the body in any content coding."""
     for coding in CODINGS:
         if tag.endswith(f'-{coding}"'):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import CODINGS, Coding, Response, coded_tag
+from countersign.kernel.http.response import CODINGS, Coding, Response, etag_for_coding
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -70,7 +70,7 @@ class EncodingCache:
 
     def body(self, etag: str, body: bytes, coding: Coding) -> bytes:
         """Return the compressed body."""
-        name = coded_tag(etag, coding)
+        name = etag_for_coding(etag, coding)
         cached_body = self._kept.get(name)
         if cached_body is not None:
             self._kept.move_to_end(name)
@@ -96,7 +96,7 @@ class EncodingCache:
         if coding is None or not MIN_BYTES <= len(answer.body) <= self._limit_bytes:
             return answer
         compressed_body = self.body(answer.etag, answer.body, coding)
-        tag = coded_tag(answer.etag, coding)
+        tag = etag_for_coding(answer.etag, coding)
         return Response(200, compressed_body, answer.media_type, (*answer.headers, ("Content-Encoding", coding)), tag)
 
 

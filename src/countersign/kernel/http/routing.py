@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import msgspec
 
 from countersign.kernel.errors import NotFound, Refused
-from countersign.kernel.http.deprecation import Deprecation, of_answers
+from countersign.kernel.http.deprecation import Deprecation, response_deprecations
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
 from countersign.kernel.http.request import BodyT, CallerT, ContextT, Headers, QueryT, Request, RequestCaller
 from countersign.kernel.http.response import JSON, EncodedHeaders, Response
@@ -193,7 +193,8 @@ def route(
     hooks = (prepare, prepare_before_batch, derive, settle)
     new_route = Route(method, path, handler, parameters, body, answers, summary, *hooks, **options)
     own_deprecation = () if new_route.deprecation is None else (new_route.deprecation,)
-    return replace(new_route, announced=(*own_deprecation, *of_answers(shapes(answers))), is_raw=body is bytes)
+    announced = (*own_deprecation, *response_deprecations(shapes(answers)))
+    return replace(new_route, announced=announced, is_raw=body is bytes)
 
 
 _NO_PARAMETERS: dict[str, str] = {}

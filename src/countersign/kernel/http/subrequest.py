@@ -11,7 +11,7 @@ from countersign.kernel.http.response import JSON, Response
 from countersign.kernel.http.routing import Route
 
 
-def exchange_of(outer: Request[Any, Any, Any, Any], inner: Subrequest) -> Exchange:
+def subrequest_exchange(outer: Request[Any, Any, Any, Any], inner: Subrequest) -> Exchange:
     """Return the exchange of the subrequest, with the client of the outer request."""
     path, _, query = inner.target.partition("?")
     scope = {
@@ -51,10 +51,10 @@ def as_subrequest(route: Route[ContextT], inner: Subrequest) -> Route[ContextT]:
         raise NotBatchable("a batch must not contain another batch")
     if route.streams or route.own_credentials or JSON not in route.produces:
         raise NotBatchable("endpoints that stream a body or sign in cannot be called in a batch")
-    return _whole(route, inner.max_bytes)
+    return _with_collected_response(route, inner.max_bytes)
 
 
-def _whole(route: Route[ContextT], max_bytes: int) -> Route[ContextT]:
+def _with_collected_response(route: Route[ContextT], max_bytes: int) -> Route[ContextT]:
     """Return the route with a handler that reads a streamed response completely before the transaction commits. A
     request whose response is too long, or is not JSON, therefore has no effect."""
     derive = route.derive

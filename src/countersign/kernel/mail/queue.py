@@ -77,7 +77,7 @@ class MailQueue:
         task = asyncio.create_task(self._deliver(write))
         self._tasks.add(task)
         WAITING.labels().value += 1
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._forget_task)
 
     async def drain(self) -> None:
         """Wait until the queue is empty."""
@@ -112,7 +112,7 @@ class MailQueue:
                     # The line does not contain the address, since logs must not contain recipients.
                     self._log.warning("e-mail not sent", why=refused.detail, attempt=number, of=len(PAUSES_S))
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _forget_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         WAITING.labels().value -= 1
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -114,12 +114,12 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-def answered(value: bytes) -> Outcome:
+def success(value: bytes) -> Outcome:
     """Return the outcome of a tool that answers with a JSON object."""
     return Outcome(text(value.decode()), value)
 
 
-def refused(reason: str) -> Outcome:
+def failure(reason: str) -> Outcome:
     """Return the outcome of a tool that refuses its input (2025-11-25, Tools, Error Handling 2)."""
     return Outcome(text(reason), is_error=True)
 

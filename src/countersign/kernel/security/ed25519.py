@@ -11,7 +11,7 @@ def new_key() -> bytes:
     return Ed25519PrivateKey.generate().private_bytes_raw()
 
 
-def public_of(private_key: bytes) -> bytes:
+def public_key_of(private_key: bytes) -> bytes:
     """Return the public key that belongs to a private key: 32 bytes."""
     return Ed25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw()
 
@@ -26,7 +26,7 @@ def sign(private_key: bytes, message: bytes) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(private_key).sign(message)
 
 
-def is_signed(public_key: bytes, message: bytes, signature: bytes) -> bool:
+def is_valid_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
     """Return whether the key made the signature of this message; False for an invalid key."""
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)

@@ -72,7 +72,7 @@ class IssuerKey:
         self.algorithms = algorithms
         self._key = key
 
-    def has_signed(self, message: bytes, signature: bytes, algorithm: str) -> bool:
+    def is_valid_signature(self, message: bytes, signature: bytes, algorithm: str) -> bool:
         """Return whether the key made the signature of the message, with an algorithm of the key."""
         if algorithm not in self.algorithms:
             return False
@@ -102,7 +102,7 @@ class ExternalToken:
         Raises:
             BadSignature: the key did not sign the token, or does not support the token's algorithm.
         """
-        if not key.has_signed(self._message, self._signature, self.algorithm):
+        if not key.is_valid_signature(self._message, self._signature, self.algorithm):
             raise BadSignature("the signature is wrong")
 
 
@@ -242,12 +242,12 @@ class KeySetDocument(Protocol):
         ...
 
 
-class CannotFetchKeySet(Exception):
+class KeySetUnavailable(Exception):
     """Fetching the key set failed; the text says why, for our own log."""
 
 
 FetchKeySet: TypeAlias = Callable[[str], Awaitable[KeySetDocument]]
-"""Fetches the document at a URL. Raises CannotFetchKeySet."""
+"""Fetches the document at a URL. Raises KeySetUnavailable."""
 
 
 @dataclass(slots=True)
@@ -279,7 +279,7 @@ class JwksCache:
         """Return the key for a header with this algorithm and kid from the set at the URL, or None.
 
         Raises:
-            CannotFetchKeySet: the set cannot be fetched now.
+            KeySetUnavailable: the set cannot be fetched now.
         """
         entry = self._entries.setdefault(address, _Entry())
         is_kept = _is_recent(entry.fetched_at, entry.keep_s)
@@ -299,24 +299,24 @@ class JwksCache:
         elif entry.running is not None:
             await asyncio.shield(entry.running)
         if entry.failure:
-            raise CannotFetchKeySet(entry.failure)
+            raise KeySetUnavailable(entry.failure)
 
     async def _refresh(self, address: str, entry: _Entry) -> None:
         if entry.running is None:
             if entry.failure and _is_recent(entry.tried_at, RETRY_AFTER_FAILURE_S):
-                raise CannotFetchKeySet(entry.failure)
+                raise KeySetUnavailable(entry.failure)
             entry.running = asyncio.create_task(self._fetch_into(address, entry))
         # Shield the fetch: the caller that started it may be cancelled while other callers still wait for it.
         await asyncio.shield(entry.running)
         if entry.failure:
-            raise CannotFetchKeySet(entry.failure)
+            raise KeySetUnavailable(entry.failure)
 
     async def _fetch_into(self, address: str, entry: _Entry) -> None:
         """Fetch the set into its entry. If that fails, cached keys stay until they expire."""
         try:
             document = await self._fetch(address)
             entry.keys = public_keys(document.body)
-        except CannotFetchKeySet as error:
+        except KeySetUnavailable as error:
             entry.failure = str(error)
         except ValueError as error:
             entry.failure = f"the document cannot be used: {error}"

@@ -112,12 +112,12 @@ async def add(
     return receiver, secret
 
 
-async def listed(reader: Reader, owner: str) -> list[Receiver]:
+async def list_receivers(reader: Reader, owner: str) -> list[Receiver]:
     """Return the owner's receivers, oldest first."""
     return [Receiver(*row) for row in await reader.fetch(OF_OWNER, owner)]
 
 
-async def one(reader: Reader, owner: str, webhook_id: str) -> Receiver:
+async def find(reader: Reader, owner: str, webhook_id: str) -> Receiver:
     """Return one of the owner's receivers.
 
     Raises:

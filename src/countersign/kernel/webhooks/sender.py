@@ -135,14 +135,14 @@ async def record_attempt(
         KEEP, leased_receiver.id, leased_receiver.lease, leased_until, rest_until, failures, delivered_at
     ):
         raise LeaseLost(leased_receiver.id)
-    state, due_at, ended_at = _after(now, due_delivery.attempts + 1, outcome)
+    state, due_at, ended_at = _next_state(now, due_delivery.attempts + 1, outcome)
     await transaction.run(
         MARK, leased_receiver.id, due_delivery.event.id, state, due_at, ended_at, outcome.answer, outcome.fault
     )
     return leased_receiver._replace(failures=failures)
 
 
-def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, Instant, Instant | None]:
+def _next_state(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, Instant, Instant | None]:
     """Return the state, the time of the next attempt and the end of a delivery after this number of attempts."""
     if outcome.is_delivered:
         return "delivered", now, now
@@ -198,7 +198,7 @@ class Sender:
             if webhook_id not in self._lanes:
                 lane = asyncio.create_task(self._serve(webhook_id), name=webhook_id)
                 self._lanes[webhook_id] = lane
-                lane.add_done_callback(self._done)
+                lane.add_done_callback(self._log_ended_lane)
 
     async def drain(self) -> None:
         """Wait until every lane has sent its due deliveries."""
@@ -260,7 +260,7 @@ class Sender:
             # Omit the reason, which would reveal the structure of our network.
             return DeliveryOutcome(fault="unreachable")
 
-    def _done(self, lane: asyncio.Task[None]) -> None:
+    def _log_ended_lane(self, lane: asyncio.Task[None]) -> None:
         self._lanes.pop(lane.get_name(), None)
         if not lane.cancelled() and (error := lane.exception()) is not None:
             self._log.error("a lane ended by a fault", webhook=lane.get_name(), exc_info=error)

@@ -189,8 +189,8 @@ class Invoice(
             label_de="Als bezahlt markieren",
             guards=(where("open_minor", eq=0),),
             needs_approval="default",
-            help="Marks the invoice as paid, and locks its payments. An overpaid invoice can be marked as paid when the "
-            "excess is paid back.",
+            help="Marks the invoice as paid, and locks its payments. An overpaid invoice can be marked as paid when "
+            "the excess is paid back.",
         ),
         reopen=Move(
             "paid",

@@ -327,7 +327,7 @@ class AdoptedStore:
         """Return the rows of a statement, with the columns of stored records from `start` on."""
         rows = await self._scan(run, record_reader, select_statement)
         adopted, decoded = cast("AdoptedReader", record_reader), list[list[Any]]()
-        for batch in port.split(rows):
+        for batch in port.batches(rows):
             if decoded:
                 # Let other requests run.
                 await asyncio.sleep(0)

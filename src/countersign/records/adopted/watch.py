@@ -131,7 +131,7 @@ class OutsideChangeReader:
         self._models: dict[str, list[Declared]] = {}
         for model in store.models.values():
             self._models.setdefault(columns.table_name("postgres", model), []).append(model)
-        self._watched_tables = postgres_watch.merged(map(_watched_table, store.models.values()))
+        self._watched_tables = postgres_watch.merge_columns(map(_watched_table, store.models.values()))
         self._is_readable = False
         self._checked_at_s: float | None = None
         self.relations: frozenset[str] = frozenset()
@@ -180,7 +180,7 @@ class OutsideChangeReader:
         if not self._is_readable:
             return frozenset()
         ((role,),) = await self._existing.scan(_ROLE)
-        return await postgres_watch.watched(self._existing.scan, self._watched_tables, role)
+        return await postgres_watch.watched_relations(self._existing.scan, self._watched_tables, role)
 
     async def _note(self, transaction: Transaction, relation: str, now: int, *, is_watched: bool) -> None:
         """Note a change in the audit. Another process may have done so already."""

@@ -51,7 +51,7 @@ def _batches(record_reader: RecordReader, rows: Sequence[Row]) -> Iterator[Seque
         if record_reader.length(batch) <= port.MAX_BYTES:
             yield batch
         else:
-            yield from port.split(batch)
+            yield from port.batches(batch)
 
 
 async def _masked_records(run: Run, record_reader: RecordReader, rows: Sequence[Row]) -> list[Record]:

@@ -10,7 +10,7 @@ import msgspec
 
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import deprecation
-from countersign.kernel.http.decode import FORM, may_be_left_out
+from countersign.kernel.http.decode import FORM, is_optional_body
 from countersign.kernel.http.problems import PROBLEM_JSON
 from countersign.kernel.http.response import EVENTS, JSON
 from countersign.kernel.http.routing import OneOf, Route
@@ -321,7 +321,7 @@ class Operations:
         example = route.example or self._examples.example_of(schema)
         entry: Document = {"schema": schema, "example": example}
         kinds = (JSON, FORM) if route.form else (JSON,)
-        return {"required": not may_be_left_out(route.body), "content": dict.fromkeys(kinds, entry)}
+        return {"required": not is_optional_body(route.body), "content": dict.fromkeys(kinds, entry)}
 
     def _responses(self, route: Route[Store]) -> Document:
         responses: dict[int, Document] = {}
@@ -455,7 +455,7 @@ def _deprecation_refusals(route: Route[Store]) -> list[type[Refused]]:
 def _has_deprecated_members(route: Route[Store]) -> bool:
     """Whether a parameter of the route, or a member of its body, is deprecated."""
     shapes = (route.query, *(() if route.body is None else (route.body,)))
-    return any(deprecation.of_fields(shape) for shape in shapes)
+    return any(deprecation.field_deprecations(shape) for shape in shapes)
 
 
 def _headers(route: Route[Store], status: int) -> Document:

@@ -19,10 +19,10 @@ from countersign.kernel.security import external_jwt
 from countersign.kernel.security.external_jwt import (
     BadSignature,
     BadToken,
-    CannotFetchKeySet,
     ExternalToken,
     IssuerKey,
     JwksCache,
+    KeySetUnavailable,
 )
 from countersign.settings import Settings
 from countersign.store.context import Store
@@ -221,7 +221,7 @@ def new_jwks_cache(settings: Settings) -> JwksCache:
         try:
             return await safe_http_client.get_json(address, allows_private=settings.private_issuers)
         except safe_http_client.Unreachable as error:
-            raise CannotFetchKeySet(str(error)) from error
+            raise KeySetUnavailable(str(error)) from error
 
     return JwksCache(fetch)
 
@@ -237,7 +237,7 @@ async def signing_key(store: Store, trusted: Issuer, token: ExternalToken) -> Is
         return None
     try:
         return await store.key_sets.key(trusted.jwks_uri, token.algorithm, token.kid)
-    except CannotFetchKeySet as error:
+    except KeySetUnavailable as error:
         telemetry.logger("issuers").warning("keys cannot be fetched", issuer=trusted.issuer, reason=str(error))
         raise Unavailable("the keys of the token's issuer cannot be fetched; try again later") from error
 

@@ -7,7 +7,7 @@ import msgspec
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
-from countersign.kernel.http.rate_limit import used_up
+from countersign.kernel.http.rate_limit import exhausted_headers
 from countersign.store import webhook_events
 from countersign.store.context import Store
 from countersign.store.jobs.job_types import BACKGROUND, REQUESTED, JobStatus, Status, TooManyJobs
@@ -219,4 +219,5 @@ async def require_queue_space(transaction: Transaction, store: Store, org_id: st
     """
     limit = store.settings.jobs_queued
     if await count_queued(transaction, store.database.dialect, org_id, limit) >= limit:
-        raise TooManyJobs(f"{limit} jobs of the organisation are queued already", headers=used_up(limit, RETRY_AFTER_S))
+        detail = f"{limit} jobs of the organisation are queued already"
+        raise TooManyJobs(detail, headers=exhausted_headers(limit, RETRY_AFTER_S))

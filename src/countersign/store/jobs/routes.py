@@ -17,7 +17,7 @@ from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http import cursor, decode, response
 from countersign.kernel.http.cursor import InvalidCursor
-from countersign.kernel.http.rate_limit import used_up
+from countersign.kernel.http.rate_limit import exhausted_headers
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Route, route
 from countersign.store.auth.authentication import InsufficientScope
@@ -278,7 +278,7 @@ class JobStreams:
         """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
         job = await _readable_job(call.context.database, call.caller, call.path["job_id"])
         if self._open[call.caller.key] >= MAX_STREAMS:
-            raise TooManyFollowed(f"{MAX_STREAMS} streams are open already", headers=used_up(MAX_STREAMS, 10))
+            raise TooManyFollowed(f"{MAX_STREAMS} streams are open already", headers=exhausted_headers(MAX_STREAMS, 10))
         stream = status_events(call.context.database, job, call.stopping)
         return response.event_stream(self._count_stream(call.caller.key, stream))
 

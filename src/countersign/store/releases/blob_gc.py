@@ -151,7 +151,7 @@ async def _discard_abandoned_stages(store: Store, idle_before: Instant) -> int:
     """Discard staged parts of finished or removed uploads that were not written to for a day. This is safe because the
     blob store belongs only to this installation."""
     removed_stages = 0
-    async for staged_upload in store.blobs.staged():
+    async for staged_upload in store.blobs.staged_uploads():
         if staged_upload.changed_at < idle_before and not await uploads.is_open(store.database, staged_upload.upload):
             await store.blobs.discard(staged_upload.upload)
             removed_stages += 1
@@ -226,7 +226,7 @@ async def _compare_blobs(store: Store, idle_before: Instant) -> _BlobComparison:
     missing_blobs = await blobs.due_blobs(store.database, idle_before)
     digests = blobs.known_digests(store.database)
     last_digest = await anext(digests, None)
-    async for sealed_blob in store.blobs.sealed():
+    async for sealed_blob in store.blobs.sealed_blobs():
         files += 1
         while last_digest is not None and last_digest < sealed_blob.sha256:
             last_digest = await anext(digests, None)

@@ -364,7 +364,7 @@ async def verify(reader: Reader, store: BlobStore) -> AsyncIterator[BlobCheck]:
                 yield blob_check
         last_digest = rows[-1][0]
     surplus_before = clock.later(clock.now(), seconds=-MIN_SURPLUS_AGE_S)
-    async for sha256, changed_at, _ in store.sealed():
+    async for sha256, changed_at, _ in store.sealed_blobs():
         if changed_at < surplus_before and not await is_known(reader, sha256):
             yield BlobCheck(sha256, await store.size(sha256) or 0, "surplus")
 

@@ -35,12 +35,12 @@ def clock_two_hours_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def list_sealed_digests(shop: Shop) -> list[str]:
     """Return the digests of all sealed blobs."""
-    return [digest async for digest, *_ in shop.store.blobs.sealed()]
+    return [digest async for digest, *_ in shop.store.blobs.sealed_blobs()]
 
 
 async def list_staged_uploads(shop: Shop) -> list[str]:
     """Return the uploads that have staged bytes."""
-    return [blob.upload async for blob in shop.store.blobs.staged()]
+    return [blob.upload async for blob in shop.store.blobs.staged_uploads()]
 
 
 async def run(shop: Shop, statement: str, *values: Any) -> None:

@@ -134,10 +134,10 @@ async def assert_exact(shop: Shop) -> None:
     for days in (1.1, 2.2, 3.3):
         await collect(shop, days * DAY_S)
     ready_digests = await column(shop, READY)
-    assert {blob.sha256 async for blob in shop.store.blobs.sealed()} == ready_digests
+    assert {blob.sha256 async for blob in shop.store.blobs.sealed_blobs()} == ready_digests
     assert await column(shop, "SELECT sha256 FROM blob") == ready_digests
     assert await column(shop, "SELECT sha256 FROM idle_blob") == set()
-    assert [blob async for blob in shop.store.blobs.staged()] == []
+    assert [blob async for blob in shop.store.blobs.staged_uploads()] == []
 
 
 @pytest.mark.parametrize("is_repeated", [True, False])

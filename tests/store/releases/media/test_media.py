@@ -48,7 +48,7 @@ async def product_media(shop: Shop, token: str | None = None) -> list[dict[str, 
 
 async def list_sealed_digests(shop: Shop) -> set[str]:
     """Return the digests of all sealed blobs."""
-    return {digest async for digest, *_ in shop.store.blobs.sealed()}
+    return {digest async for digest, *_ in shop.store.blobs.sealed_blobs()}
 
 
 async def test_a_picture_is_encoded_again_and_is_shown_at_once(shop: Shop) -> None:
@@ -63,7 +63,7 @@ async def test_a_picture_is_encoded_again_and_is_shown_at_once(shop: Shop) -> No
     digest = picture["url"].rsplit("/", 1)[1]
     assert digest != sha256_of(data)
     assert await list_sealed_digests(shop) == {digest}
-    assert [blob async for blob in shop.store.blobs.staged()] == []
+    assert [blob async for blob in shop.store.blobs.staged_uploads()] == []
 
 
 async def test_a_picture_is_served_without_active_content_and_cached_for_a_year(shop: Shop) -> None:
@@ -113,7 +113,7 @@ async def test_a_refused_picture_or_video_leaves_no_files_and_no_rows(
     assert (response.status_code, response.json()["code"]) == (422, code)
     assert response.json()["resolution"]
     assert await list_sealed_digests(shop) == set()
-    assert [blob async for blob in shop.store.blobs.staged()] == []
+    assert [blob async for blob in shop.store.blobs.staged_uploads()] == []
     for table in ("media", "upload", "blob"):
         assert await shop.store.database.fetch(f"SELECT count(*) FROM {table}") == [(0,)]
 

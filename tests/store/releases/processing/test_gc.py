@@ -86,7 +86,7 @@ async def test_deleting_the_last_build_deletes_all_chunks(works: JobRunner) -> N
 
     assert await chunk_names(works) == set()
     assert await works.store.database.fetch("SELECT id FROM pack") == []
-    assert [sha256 async for sha256, *_ in works.store.blobs.sealed()] == []
+    assert [sha256 async for sha256, *_ in works.store.blobs.sealed_blobs()] == []
 
 
 async def test_a_build_keeps_a_needed_chunk_that_was_just_released(works: JobRunner) -> None:

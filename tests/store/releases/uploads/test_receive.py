@@ -18,12 +18,12 @@ DATA = pattern(1000)
 
 async def list_staged_uploads(shop: Shop) -> list[str]:
     """Return the uploads that have staged bytes."""
-    return [blob.upload async for blob in shop.store.blobs.staged()]
+    return [blob.upload async for blob in shop.store.blobs.staged_uploads()]
 
 
 async def list_sealed_digests(shop: Shop) -> list[str]:
     """Return the digests of all sealed blobs."""
-    return [digest async for digest, *_ in shop.store.blobs.sealed()]
+    return [digest async for digest, *_ in shop.store.blobs.sealed_blobs()]
 
 
 async def count(shop: Shop, statement: str) -> int:

@@ -14,7 +14,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Row, Transaction
 from countersign.kernel.errors import Refused, Unavailable
-from countersign.kernel.http.rate_limit import RateLimited, used_up
+from countersign.kernel.http.rate_limit import RateLimited, exhausted_headers
 from countersign.kernel.mail.queue import Email
 from countersign.kernel.security import secrets
 from countersign.store import scopes, webhook_events
@@ -412,7 +412,7 @@ async def poll(store: Store, claim_token: str) -> ClaimProgress:
             slower_s, too_early = 0, False
     progress = await _progress(store, registration)
     if too_early and progress.state == "pending":
-        raise SlowDown("polled faster than the interval allows", headers=used_up(1, slower_s))
+        raise SlowDown("polled faster than the interval allows", headers=exhausted_headers(1, slower_s))
     return progress
 
 
