@@ -51,7 +51,7 @@ async def test_an_invoice_of_the_year_before_takes_a_number_of_that_year(office:
     created_invoice = await office.value("carol", "invoice.post", id=await create_draft(office), issued=f"{year}-12-31")
     assert created_invoice["number"] == f"{year}-000001"
     reason = await office.refusal_of("carol", "invoice.post", id=await create_draft(office), issued=f"{year}-12-30")
-    assert f"of the series {year} are in the order of days" in reason
+    assert f"before the date of the previous invoice of the series {year}" in reason
 
 
 async def test_a_clock_that_was_ahead_does_not_stop_the_books(office: Office) -> None:
