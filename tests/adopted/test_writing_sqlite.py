@@ -165,7 +165,7 @@ async def test_what_a_failed_commit_of_our_own_file_leaves_is_committed_by_the_n
         return Unavailable("the disk is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(SqliteWriter, "_commit_connection", fail)
+        patched.setattr(SqliteWriter, "_committed", fail)
         refused = await _update_refused(shop, visits=8)
     assert refused.endswith("Do not repeat it.")
     assert (_visits(shop), await _entries(shop)) == (8, 0)

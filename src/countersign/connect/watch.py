@@ -1,5 +1,5 @@
-"""The SQL that lets a PostgreSQL database record what other applications change in the tables of module texts, and the
-SQL that removes it."""
+"""The SQL that makes a PostgreSQL database record the changes of other applications in the tables of module texts, and
+the SQL that removes the triggers again."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,7 @@ from countersign.kernel.database.postgres_watch import EVENTS, SCHEMA, WatchedTa
 
 LOCK_TIMEOUT = "SET LOCAL lock_timeout = '5s'"
 
-# The function runs with the rights of its owner, who therefore has to own the schema and the tables in it as well.
+# The trigger function runs with the privileges of its owner, who must therefore also own the schema and its tables.
 _CHECK = """
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = {role}) THEN
@@ -137,7 +137,7 @@ BEGIN
     END LOOP;
 END
 """
-# A function that no table of the module texts needs is dropped with its triggers.
+# Drop each function that no table of the module texts needs, together with its triggers.
 _DROP_OTHERS = """
 DECLARE
     other text;
@@ -169,12 +169,12 @@ def watched_tables(models: Iterable[Declared]) -> list[WatchedTable]:
 
 def script(models: Iterable[Declared], role: str, source: str) -> str:
     """Return the SQL that creates the triggers. `role` is the role of the server, whose changes are not recorded, and
-    `source` names the module texts. It can be run again."""
+    `source` names the module texts. The SQL can be run again."""
     return "\n".join(_lines(watched_tables(models), role, printable(source)))
 
 
 async def unwatched(url: str, models: Iterable[Declared], role: str) -> list[str]:
-    """Return the PostgreSQL tables of the models in which changes of others than the role are not recorded.
+    """Return the PostgreSQL tables of the models in which changes by other roles are not recorded.
 
     Raises:
         Unavailable: the server cannot be reached.

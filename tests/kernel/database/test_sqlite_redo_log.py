@@ -132,7 +132,7 @@ async def crash_before_our_commit(folder: Path, monkeypatch: pytest.MonkeyPatch,
     async with opened(folder) as database:
         await write(database, first)
         with monkeypatch.context() as patched:
-            patched.setattr("countersign.kernel.database.sqlite_writer.SqliteWriter._commit_connection", fail)
+            patched.setattr("countersign.kernel.database.sqlite_writer.SqliteWriter._committed", fail)
             with pytest.raises(Unavailable, match="Do not repeat it"):
                 await write(database, 100)
 

@@ -13,7 +13,7 @@ from countersign.kernel.database import port, read_only, sqlite_connection
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.row_spool import NewCipher, RowSpool, TooManyRows
 from countersign.kernel.database.sqlite import SqliteReaders
-from countersign.kernel.database.sqlite_outside_tables import TextFunction, file_id_at, is_wal
+from countersign.kernel.database.sqlite_outside_tables import TextFunction, file_id_of, is_wal
 from countersign.kernel.errors import Refused, Unavailable
 
 BUSY_MS = 2_000
@@ -65,7 +65,7 @@ class ExistingSqlite:
         self._opening = asyncio.Lock()
         self._new_cipher = new_cipher
         self._slots = read_only.Slots(count)
-        self._file = file_id_at(path)
+        self._file = file_id_of(path)
         self._readers = open_readers()
 
     @property
@@ -109,10 +109,10 @@ class ExistingSqlite:
                 first.
             Unavailable: the file does not exist now, or cannot be opened.
         """
-        if file_id_at(self._path) == self._file:
+        if file_id_of(self._path) == self._file:
             return
         async with self._opening:
-            file = file_id_at(self._path)
+            file = file_id_of(self._path)
             if file == self._file:
                 return
             if file is None:

@@ -24,7 +24,7 @@ from countersign.kernel.database.port import Value
 from countersign.kernel.errors import Unavailable
 
 ENDING = "-connected"
-"""What the name of the log has after the name of our own file."""
+"""The suffix that is added to the name of our own file to get the name of the log."""
 BUSY_MS = 2_000
 
 _CREATE = "CREATE TABLE IF NOT EXISTS pending_commit (number INTEGER PRIMARY KEY, statements BLOB NOT NULL)"
@@ -48,22 +48,22 @@ PUT_BACK = "Put the file back, and start again: the change is then completed or 
 _MAGIC = bytes.fromhex("d9d505f920a163d7")
 _MAX_END = 4096
 _TAIL_BYTES, _LENGTH_BYTES, _ENDING_BYTES = 16, 4, 12
-"""At the end of the journals of a commit of several files is the name of the file that binds them. Behind it are its
-length, a checksum and the magic number. The name is that of the first of these files, with an ending such as
-`-mj0123ABCD9` (https://sqlite.org/fileformat2.html#the_rollback_journal)."""
+"""A journal of a commit of several files ends with the name of their super-journal, followed by its length, a checksum
+and the magic number. The name is the name of the first of these files with a suffix such as `-mj0123ABCD9`
+(https://sqlite.org/fileformat2.html#the_rollback_journal)."""
 
 Statement: TypeAlias = tuple[str, Sequence[Value]]
 
 
 class Entry(NamedTuple):
-    """The statements that a commit of the file of others contains, and their number."""
+    """One entry of the log: its number, and the statements of one commit."""
 
     number: int
     statements: list[tuple[str, list[Any]]]
 
 
 def encoded(statements: Sequence[Statement]) -> bytes:
-    """Return the statements as an entry of the log has them."""
+    """Encode the statements for an entry of the log."""
     return msgspec.msgpack.encode(statements)
 
 
@@ -81,12 +81,12 @@ def next_number(number: int) -> int:
 
 
 def path_of(own: Path) -> Path:
-    """Return the path of the log of a file."""
+    """Return the path of the log of a database file."""
     return own.with_name(own.name + ENDING)
 
 
 class RedoLog:
-    """The log of one file of ours."""
+    """The redo log of one database file."""
 
     def __init__(self, path: Path) -> None:
         """Open the log, and create it if it is missing.
@@ -100,18 +100,18 @@ class RedoLog:
         try:
             self._connection = cast(sqlite.Connection, apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE))
             self._connection.set_busy_timeout(BUSY_MS)
-            # The statements contain keys of values, which must not stay in the file after they are deleted.
+            # The statements contain keys of values. Deleted entries must not stay in the file.
             self._connection.pragma("secure_delete", "ON")
             self._connection.execute(_CREATE)
         except apsw.Error as error:
             sqlite.refuse(error, file=str(path))
 
     def require_recoverable(self) -> None:
-        """Check that the file of others is there if a crash has left a transaction in both files, because SQLite
-        decides by the file beside it whether the log has committed.
+        """If a crash has left a transaction in both files, check that the connected file exists, because SQLite
+        determines from the super-journal next to it whether the log was committed.
 
         Raises:
-            Unavailable: the file of others is missing.
+            Unavailable: the connected file is missing.
         """
         try:
             with self._path.with_name(f"{self._path.name}-journal").open("rb") as journal:
@@ -125,8 +125,8 @@ class RedoLog:
             raise interrupted(Path(os.fsdecode(bound_file)))
 
     def pending(self, connection: sqlite.Connection) -> Entry | None:
-        """Return the entry that our own file does not contain, or None. The connection to our own file has a write
-        lock, so that no other process commits.
+        """Return the entry whose changes our own file does not contain yet, or None. The connection to our own file
+        must hold the write lock, so that no other process commits.
 
         Raises:
             Unavailable: the log cannot be read, or our own file is older than the log.
@@ -174,8 +174,8 @@ def last_number(connection: sqlite.Connection) -> int:
 
 
 def run_pending(connection: sqlite.Connection, log: RedoLog) -> bool:
-    """Run the statements of the entry that our own file does not contain, in the open transaction of the connection,
-    and commit them. Return whether there was one.
+    """If the log has an entry whose changes our own file does not contain, run its statements in the open transaction
+    of the connection, and commit it. Return whether there was such an entry.
 
     Raises:
         Unavailable: the entry cannot be read, or does not fit the file.

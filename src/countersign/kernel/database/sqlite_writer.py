@@ -123,10 +123,10 @@ class SqliteTransaction:
         self.actions.append(action)
 
     async def fetch_connected(self, session: ConnectedSession, statement: str, *values: Value) -> list[Row]:
-        """Run one statement on tables of the file of others, in the thread of the writer. SQLite has no sessions.
+        """Run one statement on tables of the connected file, in the writer's thread. `session` has no effect on SQLite.
 
         Raises:
-            LookupError: the database was opened without a file of others.
+            LookupError: the database was opened without a connected file.
             ConnectedRefusal, Unavailable: see `OutsideTables.fetch`.
         """
         outside, savepoints = self._writer.outside, self._savepoints
@@ -135,7 +135,7 @@ class SqliteTransaction:
         )
 
     async def check_connected(self) -> None:
-        """Check the deferred constraints of tables of the file of others.
+        """Check the deferred constraints of the connected file.
 
         Raises:
             ConnectedRefusal: a constraint is violated.
@@ -155,9 +155,9 @@ class SqliteWriter:
     could not write). Therefore, as in PostgreSQL, no transaction can begin until the process has been restarted and
     SQLite has read the file again. In this case `broken` is set, and reads continue.
 
-    A transaction that also changes a file of others commits its group as soon as its block is left: first the file of
-    others with an entry of the redo log, then the group. If the file of others refuses, only this transaction is rolled
-    back.
+    A transaction that also changes the connected file commits its group as soon as its block is left: first the
+    connected file together with an entry of the redo log, then the group. If the commit of the connected file fails,
+    only this transaction is rolled back.
     """
 
     def __init__(
@@ -198,22 +198,22 @@ class SqliteWriter:
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether the engine has a transaction open."""
+        """Whether SQLite has an open transaction on the connection."""
         return self._connection.in_transaction
 
     @property
     def outside(self) -> OutsideTables:
-        """The tables of the file of others.
+        """The tables of the connected file.
 
         Raises:
-            LookupError: the database was opened without one.
+            LookupError: the database was opened without a connected file.
         """
         if self._outside is None:
-            raise LookupError("the database was opened without a file of others")
+            raise LookupError("the database was opened without a connected file")
         return self._outside
 
     def _run_pending_now(self) -> None:
-        """Run the changes that a crash has left in the redo log, so that readers see them."""
+        """Apply the changes that a crash has left in the redo log, so that readers see them."""
         if self._log is None or self._log.is_empty():
             return
         self._connection.set_busy_timeout(int(self._busy_timeout_s * 1000))
@@ -227,7 +227,7 @@ class SqliteWriter:
             self._connection.set_busy_timeout(0)
 
     def note(self, statement: str, values: Sequence[Value]) -> None:
-        """Note a statement that has changed our own file, for the redo log."""
+        """Record a statement that has changed our own file, for the redo log."""
         if self._outside is not None:
             self._statements.append((statement, values))
 
@@ -238,7 +238,7 @@ class SqliteWriter:
         values: Sequence[Value],
         fetch: Callable[[sqlite.Connection, str, Sequence[Value]], T],
     ) -> T:
-        """Run a statement that returns rows, and note it if it has changed any."""
+        """Run a statement that returns rows, and record it if it has changed any rows."""
         changes_before = connection.total_changes()
         result = fetch(connection, statement, values)
         if connection.total_changes() != changes_before:
@@ -246,17 +246,17 @@ class SqliteWriter:
         return result
 
     def noting(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> Iterable[tuple[Value, ...]]:
-        """Return the rows, and note the statement with each row that it has run with."""
+        """Yield the rows to `executemany`, and record the statement with each row after it has run."""
         return rows if self._outside is None else self._each_noted(statement, rows)
 
     def _each_noted(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
         for row in rows:
             yield row
-            # The next row is asked for after the statement has run with this one.
+            # `executemany` requests the next row after it has run the statement with this row.
             self.note(statement, row)
 
     def check_outside(self) -> None:
-        """Check the deferred constraints of the file of others, if there is one.
+        """Check the deferred constraints of the connected file, if there is one.
 
         Raises:
             ConnectedRefusal: a constraint is violated.
@@ -265,7 +265,7 @@ class SqliteWriter:
             self._outside.check_constraints()
 
     def run_outside(self, statement: str) -> None:
-        """Run a statement about a savepoint also in the transaction of the file of others, if there is one."""
+        """Run a savepoint statement in the transaction of the connected file as well, if there is one."""
         if self._outside is not None:
             self._outside.run(statement)
 
@@ -329,10 +329,10 @@ class SqliteWriter:
     async def _commit_with_outside(
         self, member: SqliteTransaction, group: CommitGroup, outside: OutsideTables
     ) -> None:
-        """Commit the file of others with the changes of the group in the redo log, and then the group.
+        """Commit the connected file together with the changes of the group in the redo log, and then the group.
 
         Raises:
-            InvalidRequest, StorageFull, Unavailable: the file of others was rolled back, and the group is still open.
+            InvalidRequest, StorageFull, Unavailable: the connected file was rolled back, and the group is still open.
         """
 
         def commit() -> Refused | None:
@@ -347,7 +347,7 @@ class SqliteWriter:
             not_yet_complete.__cause__ = failure
             return not_yet_complete
 
-        # From the commit of the file of others on, the group is committed too, even if the caller is cancelled.
+        # Once the connected file is committed, the group must be committed as well, even if the caller is cancelled.
         committing = asyncio.get_running_loop().run_in_executor(
             self._thread, lambda: self.act(member, lambda _: commit())
         )
@@ -427,9 +427,9 @@ class SqliteWriter:
         return group
 
     async def _run_pending(self) -> bool:
-        """Run the changes that another process has left in the redo log when it ended, before this transaction. Return
-        whether there were any. They have then been committed, and the transaction has ended. The log is read in the
-        thread, because another process may have locked it, and the changes may be many."""
+        """Apply the changes that another process has left in the redo log when it ended. Return whether there were any:
+        they have then been committed, and the transaction has ended. The log is read in the thread, because another
+        process may have locked it, and the changes may be many."""
         outside, log = self._outside, self._log
         if log is None:
             return False
@@ -474,8 +474,8 @@ class SqliteWriter:
                     failure = await self._try_commit(group)
                     self._end(group, failure)
         finally:
-            # This happens only if the event loop is shut down while the committer runs. No member may then assume a
-            # commit.
+            # The group is still unfinished only if the event loop is shut down while the committer runs. No member may
+            # then assume a commit.
             self._end(group, Unavailable(_TRANSACTION_ENDED))
 
     async def _try_commit(self, group: CommitGroup) -> Refused | None:
