@@ -39,7 +39,7 @@ BUILD_SQL_FOR_MODELS = (
     "commands/sqlite_index_hints",
     "commands/unmask_input",
     "commands/value_aliases",
-    "commands/workflow",
+    "commands/effects",
     "schema/checks",
     "schema/difference",
     "schema/rows",

@@ -2,7 +2,7 @@
 
 import re
 
-from countersign.declare import Date, Grant, Model, Module, Number, Ref, Role, Select, Text, check
+from countersign.declare import Date, Grant, Model, Module, Number, Ref, Role, Select, Text, Work, check, on
 
 
 class Vehicle(Model):
@@ -25,7 +25,8 @@ class Trip(Model):
     driver = Text(required=True, personal="PERSON")
     licence = Text(personal="LICENCE", help="The number of the driving licence")
     first_day = Date(required=True)
-    last_day = Date(required=True)
+    last_day = Date(help="If left out, the first day")
+    odometer = Number(min_value=0, label="Kilometres at the end")
 
     @check("first_day", "last_day")
     def days_are_in_order(first_day: str | None, last_day: str | None) -> str | None:
@@ -36,6 +37,24 @@ class Trip(Model):
     def licence_has_eight_digits(licence: str) -> str | None:
         """Require eight digits."""
         return None if re.fullmatch("[0-9]{8}", licence) else "must have eight digits"
+
+    @on("create", "update:vehicle")
+    async def vehicle_is_ready(work: Work) -> None:
+        """Refuse trips with a vehicle that is in repair."""
+        vehicle = await work.get("vehicle", work.now["vehicle"])
+        if vehicle["state"] != "ready":
+            work.refuse("the vehicle is in repair")
+
+    @on("create")
+    async def trip_is_one_day(work: Work) -> None:
+        """Set the last day of a trip that has none."""
+        if work.now["last_day"] is None:
+            await work.change(last_day=work.now["first_day"])
+
+    @on("update:odometer")
+    async def vehicle_has_been_driven(work: Work) -> None:
+        """Write the kilometres of the trip into its vehicle."""
+        await work.update("vehicle", str(work.now["vehicle"]), odometer=work.now["odometer"])
 
 
 module = Module(

@@ -7,7 +7,7 @@ from countersign.declare.fields.kinds import Bool, Date, Decimal, Moment, Money,
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared, Model
 from countersign.declare.module import ADMINISTRATOR, Grant, Module, Role, Setting
-from countersign.declare.package_code import check
+from countersign.declare.package_code import check, on
 from countersign.declare.presentation import ListView, Measure, Option, Risk
 from countersign.declare.table import Table
 from countersign.declare.workflow import Move, Work, Workflow
@@ -52,5 +52,6 @@ __all__ = [
     "Work",
     "Workflow",
     "check",
+    "on",
     "where",
 ]

@@ -12,7 +12,7 @@ from countersign.declare.condition import Where
 from countersign.declare.errors import DeclarationError
 from countersign.declare.fields.field import Field, Stored
 from countersign.declare.fields.kinds import LARGEST, Number, Ref
-from countersign.declare.package_code import Check
+from countersign.declare.package_code import Check, Hook
 from countersign.declare.presentation import ListView, Measure, Risk
 from countersign.declare.table import Table
 from countersign.declare.workflow import Workflow
@@ -89,6 +89,7 @@ class Declared:
     table: Table | None = None
     checks: tuple[Check, ...] = ()
     comments: bool = False
+    hooks: tuple[Hook, ...] = ()
 
     @property
     def state_field(self) -> str | None:
@@ -199,6 +200,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         table=options.get("table"),
         checks=_attributes(cls, Check),
         comments=options.get("comments", False),
+        hooks=_attributes(cls, Hook),
     )
 
 

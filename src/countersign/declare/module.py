@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from countersign.declare.condition import Where
 from countersign.declare.fields.field import Field
 from countersign.declare.model import Model
+from countersign.declare.package_code import Hook
 
 Names: TypeAlias = tuple[str, ...] | Literal["*"]
 
@@ -69,8 +70,9 @@ class Module:
     modules that need it. `label_de` is the label in German, and `icon` the lucide icon of models that declare none.
     `search_path` are the schemas in which the views and functions of an existing database find their names, for models
     with a table of that database. `session` maps settings that row-level security policies of that database read to
-    fields of the person who calls: {"app.tenant": "user.tenant"}. `source` is the file that declares the module, and
-    `is_text` says whether that is a module text, and not the code of a package.
+    fields of the person who calls: {"app.tenant": "user.tenant"}. `hooks` are the functions of `on` for models
+    of modules that it needs. `source` is the file that declares the module, and `is_text` says whether that is a module
+    text, and not the code of a package.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Module:
         kinds: Sequence[type[Field]] = (),
         search_path: Sequence[str] = (),
         session: Mapping[str, str] | None = None,
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self.name = name
         self.version = version
@@ -101,6 +104,7 @@ class Module:
         self.kinds = tuple(kinds)
         self.search_path = tuple(search_path)
         self.session = dict(session or {})
+        self.hooks = tuple(hooks)
         self.is_text = False
         frame = inspect.currentframe()
         self.source = frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else ""

@@ -1,8 +1,10 @@
-"""Code that a package attaches to a model: validators of its fields. Module texts contain no code."""
+"""Code that a package attaches to a model: validators of its fields, and hooks. Module texts contain no code."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
+
+from countersign.declare.workflow import Effect, Work
 
 Validator = Callable[..., str | None]
 """A function of field values that returns why they are invalid, or None. Its parameters are named after the fields."""
@@ -40,5 +42,35 @@ def check(*fields: str) -> Callable[[Validator], Check]:
 
     def declare(function: Validator) -> Check:
         return Check(fields, function)
+
+    return declare
+
+
+class Hook:
+    """A function that runs after writes of a record, in the same transaction. The decorator `on` creates it."""
+
+    def __init__(self, events: tuple[str, ...], function: Effect) -> None:
+        self.name = getattr(function, "__name__", "")
+        self.events = events
+        self.function = function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __call__(self, work: Work) -> Awaitable[None]:
+        """Run the function. Tests of a package call a hook like this."""
+        return self.function(work)
+
+
+def on(*events: str) -> Callable[[Effect], Hook]:
+    """Declare that an async function runs after these events of a record, in the same transaction.
+
+    The events are create, update, update:<field> and delete. In the class of a model, they are events of that model.
+    A function outside of a class belongs into `hooks` of the module, and its events begin with a model that the module
+    needs: "party.create". The function takes a `Work`, with which it changes records or refuses the command.
+    """
+
+    def declare(function: Effect) -> Hook:
+        return Hook(events, function)
 
     return declare

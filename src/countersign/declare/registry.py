@@ -25,6 +25,8 @@ from countersign.declare.rules import (
     workflows,
 )
 from countersign.declare.rules.declarations import Declarations, Rule
+from countersign.declare.rules.modules import all_needs
+from countersign.declare.rules.package_code import ModelHook
 
 STAGES: tuple[tuple[Rule, ...], ...] = (
     (modules.modules_named, modules.needs_enabled, modules.needs_acyclic, kinds.kinds_are_fields),
@@ -64,6 +66,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         computed_fields.total_sources_valid,
         computed_fields.declassified_fields_derived,
         package_code.checks_are_valid,
+        package_code.hooks_are_valid,
     ),
     (
         computed_fields.computed_fields_acyclic,
@@ -184,6 +187,16 @@ class Registry:
     def module_of(self) -> Mapping[str, Module]:
         """Map the name of each model to the module that declares it."""
         return {model.declared.name: module for module in self.modules for model in module.models}
+
+    @cached_property
+    def hooks(self) -> Mapping[str, tuple[ModelHook, ...]]:
+        """Map the name of each model to its hooks, in the order in which they run: those of a module before those of
+        the modules that need it, and those of one module by name."""
+        hooks: dict[str, list[ModelHook]] = {name: [] for name in self.models}
+        for module in sorted(self.modules, key=lambda each: (len(all_needs(self.modules, each)), each.name)):
+            for hook in sorted(package_code.hooks_of(module), key=lambda each: (each.name, each.model)):
+                hooks[hook.model].append(hook)
+        return {name: tuple(value) for name, value in hooks.items()}
 
     @cached_property
     def kinds(self) -> Mapping[str, type[Field]]:

@@ -34,7 +34,7 @@ _PARSER = threading.Lock()
 concurrent parses can fail with a SystemError (CPython issue 106905)."""
 
 PACKAGE = "countersign.declare"
-CODE_WORDS: Final = ("check",)
+CODE_WORDS: Final = ("check", "on")
 """The words that attach code to a model."""
 _NOT_IN_TEXT = (
     *("BadValue", "DeclarationError", "Declared", "Field", "Notation", "Stored", "Structure", "Work"),

@@ -1,6 +1,6 @@
 """Workflows: the actions that move a record between states, and the interface for the effects of actions."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from countersign.declare.condition import Where
@@ -14,6 +14,21 @@ class Work(Protocol):
     @property
     def record(self) -> Mapping[str, object]:
         """Return the record before the action, with `id` and with every field in clear."""
+        ...
+
+    @property
+    def now(self) -> Mapping[str, object]:
+        """Return the record as the command writes it. After a deletion, it contains only `id`."""
+        ...
+
+    @property
+    def was(self) -> Mapping[str, object]:
+        """Return the record before the command. For a new record, it contains only `id`."""
+        ...
+
+    @property
+    def caller_roles(self) -> frozenset[str]:
+        """Return the names of the roles of the person who runs the command or approves its plan."""
         ...
 
     @property
@@ -33,6 +48,14 @@ class Work(Protocol):
         """
         ...
 
+    async def update(self, model: str, record_id: str, /, **values: object) -> None:
+        """Set fields of another record.
+
+        Raises:
+            Refused: the record does not exist or is locked, or a value is invalid for its field.
+        """
+        ...
+
     async def find(self, model: str, /, **values: object) -> str | None:
         """Return the id of a record with exactly these values, or None if there is no such record."""
         ...
@@ -42,6 +65,19 @@ class Work(Protocol):
 
         With `locks`, the record is locked until the action ends, and the call waits for other locks on the record.
         """
+        ...
+
+    async def get(self, model: str, record_id: object, /) -> Mapping[str, object]:
+        """Return the record with this id, with every field in clear and without a lock.
+
+        Raises:
+            LookupError: the record does not exist.
+        """
+        ...
+
+    def each(self, model: str, /, *conditions: Where, limit: int = 1000) -> AsyncIterator[Mapping[str, object]]:
+        """Yield the records that meet all conditions, in the order of their ids and at most 1000, with every field in
+        clear."""
         ...
 
     async def setting(self, name: str, /) -> str:

@@ -57,6 +57,7 @@ from countersign.records.commands import (
     comments,
     csv_import,
     export,
+    hooks,
     outside_changes,
     saved_views,
 )
@@ -272,6 +273,7 @@ def assemble_service(
             "favourite": saved_views.check_favourite,
             "comment": comments.check_comment,
         },
+        run_hooks=hooks.run_hooks,
         commands=names,
         calls=CallLog(records.database),
         adopted=adopted or {},

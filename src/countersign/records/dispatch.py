@@ -9,11 +9,12 @@ from countersign.kernel.database.port import ConstraintViolation
 from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.api_meta import Approvals
-from countersign.records.approvals import policy, proposals
+from countersign.records.approvals import policy, previews, proposals
 from countersign.records.base_models import CURRENCY
 from countersign.records.commands import command, csv_import, record_writer
 from countersign.records.commands.command import CommandFunction
 from countersign.records.commands.errors import BadInput, TooManyUnknownTokens, TryAgain
+from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.run import Body, Engine, Run, actor_of, replica_read_of
 from countersign.records.idempotency import KeyedCall, KeyedCalls
 
@@ -110,7 +111,7 @@ class Dispatch:
         try:
             async with run.writing() as write_run:
                 prepared_command = await command.check(write_run, view, name, body)
-                if await policy.needs_approval(write_run, prepared_command):
+                if await self._is_proposed(write_run, prepared_command):
                     return await proposals.propose(write_run, [prepared_command], reason=None)
                 record_id = await command.apply(write_run, prepared_command)
                 await command.finish(write_run)
@@ -118,6 +119,14 @@ class Dispatch:
         except ConstraintViolation as error:
             # The checks succeeded, so a concurrent call must have written in the meantime.
             raise TryAgain(f"{view.model.name}.{name} conflicts with a concurrent change; try again") from error
+
+    async def _is_proposed(self, run: Run, prepared_command: PreparedCommand) -> bool:
+        """Return whether the command becomes a plan. An agent that would learn a hidden value from the code of a
+        package only proposes the command."""
+        if await policy.needs_approval(run, prepared_command):
+            return True
+        report = await previews.preview(run, [prepared_command]) if run.caller.is_agent else None
+        return report is not None and not report.is_known
 
     async def _import(self, run: Run, view: ModelView, body: Body) -> object:
         """Propose an import for an agent. The rows are checked as far as the agent may know the result. Nothing is

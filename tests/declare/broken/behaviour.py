@@ -25,14 +25,17 @@ from countersign.declare import (
     Role,
     Select,
     Setting,
+    Table,
     Text,
     Where,
+    Work,
     Workflow,
     check,
+    on,
     where,
 )
 from countersign.declare.module import Names
-from countersign.declare.package_code import Check
+from countersign.declare.package_code import Check, Hook
 from countersign.declare.rules import conditions, grants, models, package_code, presentations, workflows
 from countersign.declare.rules import modules as module_rules
 from tests.declare.planting import BrokenModules, model, models_case, nursery
@@ -128,6 +131,23 @@ def check_case(remedy: str, wrong_check: Check) -> BrokenModules:
     attributes["total"] = Number(sum_of="leaf.size")
     leaf = model("Leaf", {"size": Number(), "plant": Ref("plant")})
     return models_case(package_code.checks_are_valid, "plant.is_tall", remedy, model("Plant", attributes), leaf)
+
+
+def hook_case(remedy: str, wrong_hook: Hook, **options: Any) -> BrokenModules:
+    """Return a case: a hook of the model `plant`, which is called `waters`, is invalid."""
+    plant = model("Plant", cast("Any", {"title": Text(), "waters": wrong_hook}), **options)
+    return models_case(package_code.hooks_are_valid, "module nursery: the hook waters", remedy, plant)
+
+
+async def waters(work: Work) -> None:
+    """Do nothing."""
+
+
+def outside_case(remedy: str, event: str) -> BrokenModules:
+    """Return a case: a hook of the module `nursery` for a model of another module is invalid."""
+    module = Module("nursery", version="1.0.0", hooks=(on(event)(waters),))
+    place = "module nursery: the hook waters"
+    return BrokenModules(package_code.hooks_are_valid, (module, SOIL_MODULE), place, remedy)
 
 
 async def awaits(title: str) -> str | None:
@@ -362,6 +382,15 @@ CASES: list[BrokenModules] = [
     check_case("name them title, height", check("title", "height")(lambda title: None)),
     check_case("check what is added up", check("total")(lambda total: None)),
     check_case("take async out", check("title")(cast("Any", awaits))),
+    hook_case("use create, update", on("change")(waters)),
+    hook_case("use create, update", on("delete:title")(waters)),
+    hook_case("correct the event", on("update:colour")(waters)),
+    hook_case("name one", on()(waters)),
+    hook_case("write async def", on("create")(cast("Any", lambda work: work))),
+    hook_case("use a validator or an action", on("create")(waters), table=Table("plant", key="id")),
+    outside_case("write events like party.create", "tree.create"),
+    outside_case("add 'soil' to needs", "bed.create"),
+    outside_case("take it out", "user.create"),
     session_case('must be like "app.tenant"', {"tenant": "user.tenant"}),
     session_case('must be like "app.tenant"', {"app.tenant; RESET ROLE": "user.tenant"}),
     session_case("take it from one of user.id", {"app.tenant": "user.email"}),

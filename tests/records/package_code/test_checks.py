@@ -9,33 +9,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from countersign.declare import Grant, Model, Move, Number, Select, Text, Workflow, check
-from countersign.kernel.errors import Refused
-from countersign.records.access.view import Caller
 from countersign.records.approvals import decisions
 from countersign.records.approvals.proposals import Proposal
-from countersign.records.dispatch import require_command
 from tests.records import inside
 from tests.records.inside import InProcessService
+from tests.records.package_code.calling import outcome, refusal, scout
 
 DAYS = {"first_day": "2026-12-01", "last_day": "2026-12-02"}
-
-
-async def refusal(service: InProcessService, caller: Caller, model: str, command: str, **body: object) -> str:
-    """Return the text with which a command is refused."""
-    with pytest.raises(Refused) as refused:
-        await service.value(caller, model, command, **body)
-    return refused.value.detail
-
-
-async def outcome(service: InProcessService, caller: Caller, model: str, command: str, **body: object) -> object:
-    """Return the value of a command, or its proposal."""
-    view = require_command(caller, model, command)
-    return (await service.service.dispatch.run(caller, view, command, body, "request")).value
-
-
-async def scout(service: InProcessService) -> Caller:
-    """Return an agent of a person who sees everything."""
-    return await service.caller_of(await service.issue_agent_token(await service.member()))
 
 
 async def trip(service: InProcessService, **values: object) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from countersign.declare.fields.field import Field
 from countersign.declare.model import EXTRA, GENERATED, Declared
@@ -74,15 +74,16 @@ def needs_enabled(declarations: Declarations) -> Iterator[str]:
 
 def needs_acyclic(declarations: Declarations) -> Iterator[str]:
     """Require that no module needs itself, directly or indirectly."""
-    needs: Mapping[str, tuple[str, ...]] = {module.name: module.needs for module in declarations.modules}
     for module in declarations.modules:
-        if module.name in _all_needs(needs, module):
+        if module.name in all_needs(declarations.modules, module):
             yield module_error(
                 module, "it needs itself, by way of those it needs: move what both use into a module both need"
             )
 
 
-def _all_needs(needs: Mapping[str, tuple[str, ...]], module: Module) -> set[str]:
+def all_needs(modules: Iterable[Module], module: Module) -> set[str]:
+    """Return the names of all modules that a module needs, directly or indirectly, without `base`."""
+    needs: Mapping[str, tuple[str, ...]] = {each.name: each.needs for each in modules}
     names: set[str] = set()
     left = list(module.needs)
     while left:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from countersign.declare import Ref
 from countersign.kernel import clock
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import ConstraintViolation, Reader
@@ -22,7 +21,7 @@ from countersign.records.audit.chain import ChainEntry
 from countersign.records.base_models import PLAN
 from countersign.records.commands import command, prepared_command, record_writer, select, unmask_input
 from countersign.records.commands.errors import BadInput, NoSuchRecord
-from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
+from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Actor, Engine, Run
 from countersign.records.commands.select import StoredRecord, record_of
 
@@ -355,8 +354,9 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
         async with run.transaction.savepoint():
             prepared_commands = await step_storage.prepared_of(run, plan.id, plan_steps)
             results: list[dict[str, str]] = []
-            async for prepared_command in CooperativeIterator(prepared_commands):
-                resolved_command = _with_created_ids(run, prepared_command, results)
+            async for each in CooperativeIterator(prepared_commands):
+                fields = run.engine.registry.models[each.model].fields
+                resolved_command = prepared_command.step_ids_replaced(each, fields, [one["id"] for one in results])
                 results.append({"id": await command.apply(acting, resolved_command)})
             await command.finish(acting)
     except (BadInput, InvalidRequest) as refused:
@@ -364,19 +364,6 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
     except ConstraintViolation as error:
         raise PlanEnded("failed", "it conflicts with a concurrent change") from error
     return results[0] if len(results) == 1 else {"steps": results}
-
-
-def _with_created_ids(
-    run: Run, planned_command: PreparedCommand, results: Sequence[Mapping[str, str]]
-) -> PreparedCommand:
-    """Replace the placeholder ids in the refs of a command by the ids of the records that earlier steps created."""
-    fields = run.engine.registry.models[planned_command.model].fields
-    field_inputs = dict(planned_command.given)
-    for name, value in planned_command.given.items():
-        step = prepared_command.step_index(value.stored) if isinstance(fields[name], Ref) else None
-        if step is not None:
-            field_inputs[name] = FieldInput(results[step]["id"])
-    return msgspec.structs.replace(planned_command, given=field_inputs)
 
 
 async def end_plan(

@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from countersign.declare import Ref
+from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
 from countersign.records.approvals.step_storage import Step
 from countersign.records.commands import unmask_input
@@ -60,6 +62,9 @@ class _Effect(msgspec.Struct):
     """The links that a cascading deletion clears, or deletes with the referring record. Plans of older versions have a
     number of records for each model instead.
 
+    An effect with `code` is a change by the code of a package: the record that is created or changed, and its values
+    before and after, without those of personal fields.
+
     For a model with a connected table, an effect also contains the triggers that run, or says that the table keeps the
     deleted rows and marks them.
     """
@@ -72,6 +77,8 @@ class _Effect(msgspec.Struct):
     triggers: list[str] = []
     is_marked: bool = False
     is_cascade: bool = False
+    code: str = ""
+    changes: dict[str, tuple[Stored, Stored]] = {}
 
 
 async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
@@ -82,7 +89,9 @@ async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
     sentences: list[str] = []
     reached_models: set[str] = set()
     for effect in msgspec.json.decode(bytes(raw), type=list[_Effect]):
-        if effect.count:
+        if effect.code:
+            sentences += await _sentences_of_code(run, effect)
+        elif effect.count:
             sentences += _sentences_of_counts(run, effect)
         elif effect.model in run.caller.view.models:
             links = await _visible_links(run, effect)
@@ -103,6 +112,33 @@ def _sentences_of_table(run: Run, effect: _Effect) -> Iterator[str]:
         count = len(effect.triggers)
         names = f" ({', '.join(effect.triggers)})" if run.caller.is_administrator else ""
         yield f"the database itself does more: {count} {'trigger' if count == 1 else 'triggers'} of {label}{names}"
+
+
+async def _sentences_of_code(run: Run, effect: _Effect) -> list[str]:
+    """Describe a change by the code of a package. Agents do not see it, because it may depend on values that they do
+    not see."""
+    view = run.caller.view.models.get(effect.model)
+    if run.caller.is_agent or view is None:
+        return []
+    if effect.id and not await unmask_input.exists(run, effect.model, effect.id):
+        return []
+    label = view.model.label.lower()
+    if effect.code == "created":
+        return [f"code of the module creates one {label}"]
+    return [
+        f"code of the module changes {view.model.fields[name].label.lower()} of the {label}{_values(view, name, pair)}"
+        for name, pair in effect.changes.items()
+        if name in view.fields
+    ]
+
+
+def _values(view: ModelView, name: str, pair: Sequence[Stored]) -> str:
+    """Return the values before and after, if the viewer may see them in words."""
+    field = view.model.fields[name]
+    if not view.sees_in_clear(name) or field.personal or isinstance(field, Ref):
+        return ""
+    before, after = ("empty" if value is None else field.show(value) for value in pair)
+    return f" from {before} to {after}"
 
 
 def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:

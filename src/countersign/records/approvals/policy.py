@@ -170,9 +170,8 @@ def _knows_checks(view: ModelView, prepared_command: PreparedCommand) -> bool:
     move = None if model.workflow is None else model.workflow.moves.get(command)
     may_write_all = is_new or (move is not None and move.effect is not None)
     written_fields = {*prepared_command.given, *moved(model, command), *cleared(model, command)}
-    return checks.are_results_known(
-        view, model.fields if may_write_all else written_fields, prepared_command.given, is_new=is_new
-    )
+    known = checks.sent_values(model, prepared_command.given, is_new=is_new)
+    return checks.are_results_known(view, model.fields if may_write_all else written_fields, known)
 
 
 def _reads_rules(run: Run, view: ModelView, prepared_command: PreparedCommand) -> bool:

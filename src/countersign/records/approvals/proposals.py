@@ -10,7 +10,7 @@ from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
 from countersign.kernel.concurrency import CooperativeIterator
-from countersign.records.approvals import changes, emails, policy, rights, step_storage
+from countersign.records.approvals import changes, emails, policy, previews, rights, step_storage
 from countersign.records.approvals.plan_dependencies import Dependencies
 from countersign.records.approvals.step_storage import Step
 from countersign.records.base_models import PLAN
@@ -50,7 +50,9 @@ async def propose(run: Run, prepared_commands: Sequence[PreparedCommand], *, rea
 
     Raises:
         TryAgain: the agent has too many pending plans.
+        CodeRefusal: the code of a package refuses the commands, and the agent may know why.
     """
+    report = await previews.preview(run, prepared_commands)
     now = clock.now()
     new_key = step_storage.proposal_key(run, prepared_commands, await _visible_revisions(run, prepared_commands))
     plan_id = ids.new_record_id()
@@ -64,13 +66,21 @@ async def propose(run: Run, prepared_commands: Sequence[PreparedCommand], *, rea
     if count_row is not None and count_row[0] >= MAX_PENDING:
         raise TryAgain(f"{MAX_PENDING} of your plans are pending: wait for decisions, or withdraw some")
     expires_at = clock.later(now, seconds=run.engine.records.settings.plan_ttl_s)
-    await _store(run, plan_id, prepared_commands, reason, now, expires_at)
+    code_effects = [] if report is None else report.effects
+    await _store(run, plan_id, prepared_commands, reason, now, expires_at=expires_at, code_effects=code_effects)
     await changes.record_change(run.transaction, plan_id)
     return Proposal(True, plan_id, clock.rfc3339(expires_at))
 
 
 async def _store(
-    run: Run, plan_id: str, prepared_commands: Sequence[PreparedCommand], reason: str | None, now: int, expires_at: int
+    run: Run,
+    plan_id: str,
+    prepared_commands: Sequence[PreparedCommand],
+    reason: str | None,
+    now: int,
+    *,
+    expires_at: int,
+    code_effects: Sequence[dict[str, Any]],
 ) -> None:
     plan_steps = await step_storage.store_steps(run, plan_id, prepared_commands)
     diff = [change async for step in CooperativeIterator(plan_steps) for change in await _diff(run, step)]
@@ -80,6 +90,7 @@ async def _store(
         for effect in await _effects(run, prepared_command)
     ]
     effects += await _connected_effects(run, prepared_commands, effects)
+    effects += code_effects
     policies = await policy.policy_of(run, prepared_commands)
     only_command = prepared_commands[0] if len(prepared_commands) == 1 else None
     values: dict[str, Stored] = {

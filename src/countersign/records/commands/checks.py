@@ -72,12 +72,9 @@ def require_valid_as_seen(
         raise _refusal(run, view.model, values, failures)
 
 
-def are_results_known(
-    view: ModelView, written_fields: Collection[str], field_inputs: Mapping[str, FieldInput], *, is_new: bool
-) -> bool:
-    """Return whether the caller knows the values of all fields that the validators of the written fields read. In a new
-    record, the values that the caller did not send are those of the declaration."""
-    known = sent_values(view.model, field_inputs, is_new=is_new)
+def are_results_known(view: ModelView, written_fields: Collection[str], known: Collection[str]) -> bool:
+    """Return whether the caller knows the values of all fields that the validators of the written fields read: it sees
+    them in clear, or they are in `known`."""
     return all(
         _knows(view.model, view, name, known)
         for check in checks_of(view.model, written_fields)

@@ -1,12 +1,12 @@
 """Commands with parsed input: the inputs of their fields, and references to records that earlier steps of a plan
 create."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import msgspec
 
-from countersign.declare import Declared, Ref
+from countersign.declare import Declared, Field, Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.commands.errors import BadInput
 
@@ -88,3 +88,15 @@ def resolve_step_refs(model: Declared, body: Mapping[str, object], created: Mapp
             raise BadInput(f'{name}: {{"{STEP}": n}} must be in a ref and name an earlier step that creates a record')
         resolved_body[name] = record_id
     return resolved_body
+
+
+def step_ids_replaced(
+    planned_command: PreparedCommand, fields: Mapping[str, Field], created: Sequence[str]
+) -> PreparedCommand:
+    """Replace the placeholder ids in the refs of a command by the ids of the records that earlier steps created."""
+    field_inputs = dict(planned_command.given)
+    for name, value in planned_command.given.items():
+        step = step_index(value.stored) if isinstance(fields[name], Ref) else None
+        if step is not None:
+            field_inputs[name] = FieldInput(created[step])
+    return msgspec.structs.replace(planned_command, given=field_inputs)

@@ -27,7 +27,7 @@ from countersign.records.commands import checks, filters, preconditions, revisio
 from countersign.records.commands.errors import BadInput, no_such_record
 from countersign.records.commands.filters import Parameters
 from countersign.records.commands.prepared_command import FieldInput
-from countersign.records.commands.run import Run
+from countersign.records.commands.run import RecordWrite, Run
 from countersign.records.commands.select import (
     StoredRecord,
     insert_statement,
@@ -120,6 +120,8 @@ async def insert(
     await _after_write(run, model, record_id, values, {})
     changes = _changes_of_new_record(run, values, value_keys, aliases)
     await record_audit(run, command, model, record_id, changes, writes)
+    write = RecordWrite(model, record_id, command, {}, values, field_inputs, is_restored=is_restored)
+    await run.engine.run_hooks(run, write)
     return record_id
 
 
@@ -208,6 +210,8 @@ async def _update_own(
     }
     await _after_write(run, model, record.id, {**record.values, **values}, record.values)
     await record_audit(run, command, model, record.id, changes, writes)
+    write = RecordWrite(model, record.id, command, record.values, values_after, changed_inputs, frozenset(values))
+    await run.engine.run_hooks(run, write)
     return True
 
 
@@ -297,6 +301,7 @@ async def delete(
     await value_aliases.unlink(run, model, record.id, ids_before)
     await _after_write(run, model, record.id, {}, record.values, deleted_keys)
     await record_audit(run, command, model, record.id, changes)
+    await run.engine.run_hooks(run, RecordWrite(model, record.id, command, record.values))
 
 
 async def _delete_comments(run: Run, model: Declared, record_id: str, command: str) -> None:

@@ -15,6 +15,7 @@ from countersign.records.access.view import Caller, Domain, ModelView, Rows
 from countersign.records.access.visibility import Commands
 from countersign.records.audit.chain import Chain
 from countersign.records.commands.call_log import CallLog
+from countersign.records.commands.code_report import CodeReport
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.seek_pagination import KnownPositions
 from countersign.records.commands.select import Masks, RecordReader, SelectStatement, StoredRecord
@@ -150,13 +151,33 @@ values after the write (none for a deleted record) and the values before it (non
 
 
 @dataclass(frozen=True, slots=True)
+class RecordWrite:
+    """A write of a record, with its values before and after. A new record has no values before, and a deleted one none
+    after. `written` are the fields that count as changed (see `record_writer.is_change`). `is_restored` means that an
+    import restores an exported record."""
+
+    model: Declared
+    record_id: str
+    command: str
+    before: Mapping[str, Stored] = field(default_factory=dict[str, Stored])
+    after: Mapping[str, Stored] = field(default_factory=dict[str, Stored])
+    field_inputs: FieldInputs = field(default_factory=dict[str, FieldInput])
+    written: frozenset[str] = frozenset()
+    is_restored: bool = False
+
+
+RunHooks = Callable[["Run", RecordWrite], Awaitable[None]]
+"""A function that runs the hooks of packages after a write of a record (see `hooks.run_hooks`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """The objects that all commands share. Each process creates one engine.
 
-    `render` and `checks` come from higher layers: `render` shows structures to a viewer, and `checks` maps a model to
-    the additional check of its records. `after_writes` maps a model to what else a write of its records does.
-    `commands` maps a model to the names of its commands. `calls` is the log of
-    calls.
+    `render`, `checks`, `after_writes` and `run_hooks` come from higher layers: `render` shows structures to a viewer,
+    `checks` maps a model to the additional check of its records, `after_writes` maps a model to what else a write of
+    its records does, and `run_hooks` runs the hooks of packages. `commands` maps a model to the names of its commands.
+    `calls` is the log of calls.
 
     The last three members are caches. `readers` holds the readers of views. `frequent_filters` maps a filter that
     matches many records to the number of remaining uses of this result (see `sqlite_index_hints`). `positions` holds
@@ -173,6 +194,7 @@ class Engine:
     token_guesses: TokenGuessLimit
     render: Rendering
     checks: Mapping[str, Check]
+    run_hooks: RunHooks
     commands: Commands
     calls: CallLog
     readers: dict[tuple[int, str], tuple[object, RecordReader]] = field(
@@ -253,7 +275,9 @@ class Run:
     is the scope in which placeholder tokens are valid. `writer_domain` is the agent's token domain when a person's
     approval runs the agent's plan, and None for other commands. `earlier` contains the earlier steps of the plan.
     `stopping` is set when the server stops, so that a waiting command ends. `mentioned_models` collects the models
-    whose fields occur in structures of the response. Without `replica_read`, all rows are read from the primary.
+    whose fields occur in structures of the response. `hook_models` are the models whose hooks are running, and
+    `code_report` collects what the code of packages reads and changes. Without `replica_read`, all rows are read from
+    the primary.
     """
 
     engine: Engine
@@ -267,6 +291,8 @@ class Run:
     mentioned_models: set[str] = field(default_factory=set[str])
     earlier: tuple[PreparedCommand, ...] = ()
     replica_read: ReplicaRead | None = None
+    hook_models: tuple[str, ...] = ()
+    code_report: CodeReport = field(default_factory=CodeReport)
 
     @property
     def dialect(self) -> Dialect:

@@ -402,6 +402,17 @@ def lock_existing(
     return SelectStatement(text, parameters.values)
 
 
+def matching(model: Declared, conditions: Sequence[Where], dialect: Dialect, limit: int) -> SelectStatement:
+    """Return the statement for the stored columns of the first records that meet all conditions, in the order of their
+    ids. The columns are those of `lock_existing`."""
+    parameters = Parameters()
+    scope = filters.Scope(dialect, parameters, "t")
+    condition = filters.any_of(scope, model, (tuple(conditions),) if conditions else None)
+    limited = f"ORDER BY t.id LIMIT {parameters.put(limit)}"
+    text = f'SELECT {_stored_columns(model)} FROM "{model.name}" AS t WHERE {condition} {limited}'
+    return SelectStatement(text, parameters.values)
+
+
 @lru_cache(maxsize=512)
 def _stored_columns(model: Declared) -> str:
     columns = ["t.id", "t.revision", "t.changed", *(f't."{name}"' for name in model.fields)]

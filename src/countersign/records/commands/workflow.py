@@ -1,225 +1,26 @@
 """Runs workflow actions with their guards, inputs and effects."""
 
 from collections.abc import Mapping
-from typing import NoReturn
 
-from countersign.declare import TODAY, BadValue, Declared, Field, Move, Text
+from countersign.declare import TODAY, Declared, Move
 from countersign.declare.fields.field import Stored
 from countersign.declare.model import computed
 from countersign.declare.rules.computed_fields import refs_to
 from countersign.records.access.view import ModelView
 from countersign.records.commands import (
     checks,
-    crud,
     preconditions,
     proposal_checks,
     record_writer,
-    select,
     unmask_input,
-    value_aliases,
 )
+from countersign.records.commands.effects import EffectContext, linked_value_ids
 from countersign.records.commands.errors import BadInput, unknown_field
 from countersign.records.commands.filters import today
 from countersign.records.commands.preconditions import require_revision
 from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.run import Body, Run
-from countersign.records.commands.select import StoredRecord, record_of
-
-_NEXT = """
-INSERT INTO sequence (name, next) VALUES ($1, 2)
-ON CONFLICT (name) DO UPDATE SET next = sequence.next + 1
-RETURNING next - 1
-"""
-_SETTING = "SELECT value FROM setting WHERE title = $1"
-
-
-class LinkedText(str):
-    """A value of a linked field (a field in which equal values have equal placeholder tokens), as an effect reads it.
-    If the effect writes the value unchanged, its token stays the same."""
-
-    __slots__ = ("label", "value_id")
-
-    label: str | None
-    value_id: int
-
-    @classmethod
-    def of(cls, text: str, label: str | None, value_id: int) -> "LinkedText":
-        """Return the text with the label and the value id of its token."""
-        linked_text = cls(text)
-        linked_text.label, linked_text.value_id = label, value_id
-        return linked_text
-
-
-async def linked_value_ids(
-    run: Run, model: Declared, record: StoredRecord, inputs: Mapping[str, FieldInput]
-) -> dict[str, int]:
-    """Map each linked field to the value id of the token that the caller sees. The inputs of an action replace values
-    of the record."""
-    unchanged_ids = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
-    input_ids = {name: field_input.value_id for name, field_input in inputs.items() if field_input.value_id is not None}
-    return await value_aliases.displayed(run, model, record.id, unchanged_ids) | input_ids
-
-
-class EffectContext:
-    """The implementation of `Work`, the object that an effect receives. It collects the changes of the action's record;
-    the action writes them after the effect."""
-
-    def __init__(
-        self,
-        run: Run,
-        model: Declared,
-        record_id: str,
-        values: Mapping[str, Stored],
-        command: str,
-        value_ids: Mapping[str, int] | None = None,
-    ) -> None:
-        """`value_ids` maps fields to the value ids of the values that keep their tokens."""
-        self._run = run
-        self._model = model
-        self._command = command
-        known_ids = value_ids or {}
-        shown_values = {
-            name: None if value is None else _effect_value(model.fields[name], value, known_ids.get(name))
-            for name, value in values.items()
-        }
-        self._record: Mapping[str, object] = {"id": record_id, **shown_values}
-        self.changes: dict[str, FieldInput] = {}
-
-    @property
-    def record(self) -> Mapping[str, object]:
-        """Return the record as stored before the action, with the action's inputs in place of the stored values. Every
-        field is in clear."""
-        return self._record
-
-    @property
-    def today(self) -> str:
-        """The current day in UTC."""
-        return today()
-
-    async def change(self, **values: object) -> None:
-        """Set fields of the record.
-
-        Raises:
-            BadInput: a value is invalid for its field.
-        """
-        self.changes |= _field_inputs(self._run, self._model, values)
-
-    async def create(self, model: str, /, **values: object) -> str:
-        """Create a record of another model and return its id.
-
-        Raises:
-            BadInput: a value is invalid, a required value is missing, a unique value is taken, or the new record would
-                be locked.
-        """
-        model_declaration = self._run.engine.registry.models[model]
-        field_inputs = _field_inputs(self._run, model_declaration, values)
-        for name, field in model_declaration.fields.items():
-            if name not in field_inputs and field.default is not None:
-                field_inputs[name] = FieldInput(crud.default(self._run, field), is_default=True)
-            if field.required and (name not in field_inputs or field_inputs[name].stored is None):
-                raise BadInput(f"{self._command} cannot be done: {model}.{name} is required")
-        if model_declaration.workflow is not None and model_declaration.workflow.field not in field_inputs:
-            first_state = crud.first_option(model_declaration.fields[model_declaration.workflow.field])
-            field_inputs[model_declaration.workflow.field] = FieldInput(first_state, is_default=True)
-        stored_values = {name: field_input.stored for name, field_input in field_inputs.items()}
-        await preconditions.require_unlocked(self._run, model_declaration, stored_values, self._command)
-        return await record_writer.insert(self._run, model_declaration, field_inputs, f"{model}.create")
-
-    async def find(self, model: str, /, **values: object) -> str | None:
-        """Return the id of the first record with exactly these values, or None if there is no such record."""
-        text, bound_values = self._matching("id", model, values)
-        row = await self._run.transaction.fetch_one(f"{text} ORDER BY id LIMIT 1", *bound_values)
-        return None if row is None else str(row[0])
-
-    async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
-        """Return the record with this id, with every field in clear. Return None if it does not exist."""
-        model_declaration = self._run.engine.registry.models[model]
-        statement = select.lock_existing(model_declaration, None, record_id, self._run.engine.dialect, locks=locks)
-        row = await self._run.transaction.fetch_one(statement.text, *statement.values)
-        if row is None:
-            return None
-        record = record_of(model_declaration, row)
-        value_ids = await linked_value_ids(self._run, model_declaration, record, {})
-        shown_values = {
-            name: None if value is None else _effect_value(model_declaration.fields[name], value, value_ids.get(name))
-            for name, value in record.values.items()
-        }
-        return {"id": record_id, **shown_values}
-
-    async def setting(self, name: str, /) -> str:
-        """Return the value of a setting that a module declares.
-
-        Raises:
-            LookupError: no module declares the setting.
-        """
-        setting_declaration = self._run.engine.registry.settings[name]
-        row = await self._run.transaction.fetch_one(_SETTING, name)
-        stored_text = None if row is None else row[0].strip().strip('"')
-        return stored_text if stored_text in setting_declaration.options else setting_declaration.options[0]
-
-    async def count(self, model: str, /, **values: object) -> int:
-        """Return the number of records with exactly these values."""
-        text, bound_values = self._matching("count(*)", model, values)
-        row = await self._run.transaction.fetch_one(text, *bound_values)
-        return 0 if row is None else int(row[0])
-
-    def _matching(self, selected_columns: str, model: str, values: Mapping[str, object]) -> tuple[str, list[Stored]]:
-        field_inputs = _field_inputs(self._run, self._run.engine.registry.models[model], values)
-        tests = [f'"{name}" = ${number}' for number, name in enumerate(field_inputs, 1)]
-        where_text = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return f'SELECT {selected_columns} FROM "{model}"{where_text}', [
-            field_input.stored for field_input in field_inputs.values()
-        ]
-
-    async def next_number(self, sequence: str) -> int:
-        """Return the next number of the sequence, which starts at 1. The number is rolled back if the action fails, so
-        that the numbers have no gaps."""
-        row = await self._run.transaction.fetch_one(_NEXT, sequence)
-        if row is None:
-            raise LookupError(f"the sequence {sequence} gave no number")
-        return int(row[0])
-
-    def refuse(self, reason: str) -> NoReturn:
-        """End the action with this reason.
-
-        Raises:
-            BadInput: always.
-        """
-        raise BadInput(reason)
-
-
-def _effect_value(field: Field, value: Stored, value_id: int | None) -> object:
-    if isinstance(value, str) and value_id is not None:
-        return LinkedText.of(value, field.personal, value_id)
-    return field.show(value)
-
-
-def _field_inputs(run: Run, model: Declared, values: Mapping[str, object]) -> dict[str, FieldInput]:
-    field_inputs: dict[str, FieldInput] = {}
-    for name, value in values.items():
-        field = model.field(name)
-        try:
-            field_inputs[name] = _field_input(run, field, value)
-        except BadValue as error:
-            raise BadInput(f"{model.name}.{name} {error}") from error
-    return field_inputs
-
-
-def _field_input(run: Run, field: Field, value: object) -> FieldInput:
-    """Return a value that an effect writes, as an input of the caller. An unchanged linked value keeps its token. Any
-    other value counts as written in clear: if it could get the token of an equal existing value, a caller could confirm
-    a guess."""
-    if value is None:
-        return FieldInput(None, is_default=True)
-    if isinstance(value, LinkedText):
-        # Copy an existing value unchanged, because it may be older than the format of the field.
-        stored_value = field.of_any_length(str(value)) if isinstance(field, Text) else field.read(str(value))
-        if field.linked and field.personal == value.label:
-            return FieldInput(stored_value, value.value_id, is_default=True)
-    else:
-        stored_value = field.read(value)
-    is_plain_text = run.domain is not None and field.personal is not None
-    return FieldInput(stored_value, is_plain_text=is_plain_text, is_default=True)
+from countersign.records.commands.select import StoredRecord
 
 
 def move_of(model: Declared, command: str) -> Move:
@@ -439,7 +240,7 @@ async def perform(
         field_inputs[model.workflow.field] = FieldInput(move.to, is_default=True)
     if move.effect is not None:
         value_ids = await linked_value_ids(run, model, record, inputs)
-        work = EffectContext(run, model, record.id, values, command, value_ids)
+        work = EffectContext(run, model, record.id, values, command, value_ids, before=record.values)
         await move.effect(work)
         field_inputs |= work.changes
         # Read the record again, because the effect may have written records that change its totals.
