@@ -5,7 +5,7 @@ import { Heading } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
 import { RequestResult } from "../../shared/components/states";
-import { longDay, number, plural, relativePast, shortDate, translator } from "../../shared/i18n";
+import { longDay, number, plural, relativePast, translator } from "../../shared/i18n";
 import { useRequest } from "../../shared/request";
 import { registerShortcut } from "../../shared/shortcuts";
 import { type Meta, run } from "../api";
@@ -14,16 +14,17 @@ import { phraseOf } from "../approvals/plan_title";
 import { PlanSummary, RecordTitle } from "../approvals/record_title";
 import { isReversible, riskOf, RISKS } from "../approvals/risk";
 import { Activity, ACTIVITY_ROWS, type Event, type FeedEntry, loadActivity, ofFeed } from "../home/activity";
-import { amountOf, daysUntil, dueCounts, loadOwnRecords, nextRows, ownedModels, type OwnRecords, soonCount, today } from "../home/own_records";
+import { amountOf, dueCounts, loadOwnRecords, ownedModels, type OwnRecords, today } from "../home/own_records";
+import { type Mention, Mentions } from "../home/mentions";
+import { addressOfList, OwnList } from "../home/own_list";
 import { recentVisits, type Visit } from "../home/recent";
 import { Start } from "../home/start";
-import { addressOf, businessModels, mayRun, modelOf, nounOf, titleOf } from "../models";
+import { addressOf, businessModels, mayRun, modelOf, nounOf } from "../models";
 import { ownId } from "../ownership";
 import { shortPast } from "../relative_time";
 import { modelIcon } from "../shell/model_icons";
-import { AgentAvatar, Avatar } from "../values/avatar";
-import { optionLabel, optionTone } from "../values/options";
-import { formatShortAmount, formatWholeAmount } from "../values/money";
+import { AgentAvatar } from "../values/avatar";
+import { formatShortAmount } from "../values/money";
 import { KeyFigure, Widget } from "../widgets/widget";
 import "../head_action.css";
 import "../home/home.css";
@@ -31,7 +32,6 @@ import "../home/home.css";
 const t = translator("home");
 
 const MOST_PLANS = 100;
-const ROWS = 7;
 const PLAN_ROWS = 5;
 
 interface Work {
@@ -48,15 +48,6 @@ interface FirstPage {
   feed: FeedEntry[];
   recent: { record: Visit }[];
   mentions: Mention[];
-}
-
-/** A comment that mentions the person. */
-interface Mention {
-  at: string;
-  by: string | null;
-  agent: string | null;
-  comment: string;
-  record: { model: string; id: string; title: unknown };
 }
 
 async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
@@ -179,11 +170,6 @@ function Panels({ meta, work: { plans, ownRecords, events, visits: noted, mentio
   );
 }
 
-function addressOfList({ model, filter, dueDateField }: OwnRecords): string {
-  const order = dueDateField ? `&order=${dueDateField.name}` : "";
-  return `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}${order}`;
-}
-
 function Tiles({ plans, ownRecords, day, now_ms }: { plans: Work["plans"]; ownRecords: readonly OwnRecords[]; day: string; now_ms: number }) {
   const oldestPlan = plans.rows.at(-1);
   const [firstRecords, ...otherRecords] = ownRecords;
@@ -248,62 +234,6 @@ function Decisions({ meta, plans, now_ms }: { meta: Meta; plans: Work["plans"]; 
         ))}
       </ul>
     </Widget>
-  );
-}
-
-function Mentions({ mentions, now_ms }: { mentions: readonly Mention[]; now_ms: number }) {
-  return (
-    <Widget title={t("mentions")} count={mentions.length}>
-      <ul>
-        {mentions.map(({ at, by, agent, comment, record }) => (
-          <li key={comment} class="widget-row">
-            {agent === null ? <Avatar name={by ?? "–"} /> : <AgentAvatar />}
-            <a class="cut grow" href={addressOf(record.model, record.id)}>
-              {t("mentions.by", { name: agent ?? by ?? t("someone") })} <span class="quiet">{String(record.title ?? "")}</span>
-            </a>
-            <time class="when age" dateTime={at}>
-              {shortPast(at, now_ms)}
-            </time>
-          </li>
-        ))}
-      </ul>
-    </Widget>
-  );
-}
-
-function OwnList({ ownRecords, day }: { ownRecords: OwnRecords; day: string }) {
-  const { model, state, dueDateField, money, total } = ownRecords;
-  const models = nounOf(model.plural);
-  const isClosing = dueDateField !== undefined && money !== undefined;
-  return (
-    <Widget title={t(isClosing ? "closing" : "mine", { models, name: model.plural })} count={isClosing ? soonCount(ownRecords, day) : total} link={{ href: addressOfList(ownRecords), label: t("mine", { models }) }}>
-      <ul>
-        {nextRows(ownRecords, day, ROWS).map((row) => {
-          const value = state && row[state.name];
-          return (
-            <li key={row.id} class="widget-row">
-              <span class="grow cut">{mayRun(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}</span>
-              {state && value ? <Chip tone={optionTone(state, String(value))}>{optionLabel(state, String(value))}</Chip> : null}
-              {money && <span class="amount">{typeof row[money.name] === "number" && formatWholeAmount(Number(row[money.name]), money.currency)}</span>}
-              {dueDateField && <DueDay day={row[dueDateField.name]} today={day} />}
-            </li>
-          );
-        })}
-      </ul>
-    </Widget>
-  );
-}
-
-function DueDay({ day, today: now }: { day: unknown; today: string }) {
-  if (typeof day !== "string") {
-    return <span class="when" />;
-  }
-  const daysLeft = daysUntil(day, now);
-  const dueText = daysLeft < 0 ? plural(-daysLeft, t("late.one"), t("late.n")) : daysLeft === 0 ? t("today") : daysLeft === 1 ? t("tomorrow") : shortDate(day);
-  return (
-    <time class={daysLeft <= 0 ? "when bad" : daysLeft <= 2 ? "when warn" : "when"} dateTime={day} title={shortDate(day)}>
-      {daysLeft < 0 ? <span class="late">{dueText}</span> : dueText}
-    </time>
   );
 }
 
