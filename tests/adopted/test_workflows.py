@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 
 from countersign.declare import Declared, Grant, Module, Move, Select, Workflow, check, text, where
@@ -17,9 +16,9 @@ from countersign.records import base_models
 from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
-from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
+from tests.adopted.shop import MARK, MODULE, Shop, open_shop
+from tests.adopted.writable import make_writable
 from tests.declare.planting import model
-from tests.servers.postgres import Cluster
 
 STATES = Select("new", values={"new": "new", "paid": "paid", "on hold": "on_hold"}, unknown="other")
 ORDERS = Workflow("state", pay=Move("new", "on_hold", to="paid"), hold=Move("new", to="on_hold", label="Put on hold"))
@@ -56,22 +55,9 @@ def _registry() -> Registry:
 @pytest.fixture(params=["sqlite", "postgres"])
 async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
     """The service over a shop whose rows it may change."""
-    if request.param == "sqlite":
-        url = make_sqlite(tmp_path / "theirs.sqlite")
-    else:
-        url = _prepared(request.getfixturevalue("postgres_cluster"), request.getfixturevalue("postgres_url"))
+    url = make_writable(request, tmp_path, grants=('INSERT, UPDATE ON customer, "Orders", line',))
     async with open_shop(url, tmp_path, _registry(), is_shared=True) as opened:
         yield opened
-
-
-def _prepared(postgres_cluster: Cluster, postgres_url: str) -> str:
-    """Create the shop with a role that may change its rows."""
-    url = make_postgres(postgres_cluster, postgres_url)
-    name = postgres_url.rpartition("/")[2]
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f"GRANT CREATE ON DATABASE {name} TO reader_{name}".encode())
-        connection.execute(f'GRANT INSERT, UPDATE ON customer, "Orders", line TO reader_{name}'.encode())
-    return url
 
 
 def _states(shop: Shop) -> list[Any]:

@@ -20,12 +20,13 @@ from countersign.records import base_models
 from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
-from tests.adopted.shop import MARK, MODULE, SQLITE, Shop, make_postgres, make_sqlite, open_shop, run_sqlite
-from tests.adopted.writable import writable_registry
+from tests.adopted.shop import MARK, MODULE, SQLITE, Shop, make_postgres, open_shop
+from tests.adopted.writable import make_writable, writable_registry
 from tests.servers.postgres import Cluster
 
 KEY = "6f1f0b9e-6d0c-4c5e-9d57-3f0f6b0d2a11"
-TRIGGERS = """
+TRIGGERS = f"""
+UPDATE customer SET email = 'zoe{MARK}@example.com' WHERE customer_id = 3;
 ALTER TABLE customer ADD CONSTRAINT email_is_unique UNIQUE (email);
 ALTER TABLE customer ADD CONSTRAINT visits_are_few CHECK (visits < 1000);
 CREATE TABLE log (text text);
@@ -51,32 +52,23 @@ ON_POSTGRES = pytest.mark.parametrize("shop", ["postgres"], indirect=True)
 @pytest.fixture(params=["sqlite", "postgres"])
 async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
     """The service over a shop that it may write."""
-    if request.param == "sqlite":
-        checked = "visits INTEGER CONSTRAINT visits_are_few CHECK (visits < 1000)"
-        url = make_sqlite(tmp_path / "theirs.sqlite", SQLITE.replace("visits INTEGER", checked))
-        run_sqlite(tmp_path / "theirs.sqlite", SQLITE_TRIGGERS)
-    else:
-        url = _prepared(request.getfixturevalue("postgres_cluster"), request.getfixturevalue("postgres_url"))
+    columns = "first_name, email, note, born, activebool, country, balance, rating, status, visits, seen"
+    grants = (
+        f"INSERT ({columns}), UPDATE ({columns}) ON customer",
+        "USAGE ON SEQUENCE customer_customer_id_seq",
+        'INSERT, UPDATE ON "Orders", line',
+    )
+    checked = "visits INTEGER CONSTRAINT visits_are_few CHECK (visits < 1000)"
+    url = make_writable(
+        request,
+        tmp_path,
+        grants=grants,
+        sqlite=SQLITE.replace("visits INTEGER", checked),
+        changes=TRIGGERS,
+        sqlite_changes=SQLITE_TRIGGERS,
+    )
     async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
         yield opened
-
-
-def _prepared(cluster: Cluster, postgres_url: str) -> str:
-    """Create the shop with a role that may write its rows, and may create the schema of the own tables."""
-    url = make_postgres(cluster, postgres_url)
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        name = postgres_url.rpartition("/")[2]
-        role = f"reader_{name}"
-        # The first two customers have equal addresses.
-        connection.execute(f"UPDATE customer SET email = 'zoe{MARK}@example.com' WHERE customer_id = 3".encode())
-        connection.execute(TRIGGERS.encode())
-        connection.execute(b"SELECT setval('customer_customer_id_seq', 3)")
-        columns = "first_name, email, note, born, activebool, country, balance, rating, status, visits, seen"
-        connection.execute(f"GRANT CREATE ON DATABASE {name} TO {role}".encode())
-        connection.execute(f"GRANT INSERT ({columns}), UPDATE ({columns}) ON customer TO {role}".encode())
-        connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO {role}".encode())
-        connection.execute(f'GRANT INSERT, UPDATE ON "Orders", line TO {role}'.encode())
-    return url
 
 
 def _row(shop: Shop, statement: str) -> tuple[Any, ...]:
