@@ -4,7 +4,6 @@ about their tables. Other applications write to both databases between the reque
 import os
 import re
 import shutil
-import sqlite3
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 from typing import Literal
 from unittest.mock import patch
 
+import apsw
 import httpx
 import psycopg
 
@@ -46,6 +46,7 @@ one with a role that hides rows, fields and a model."""
 
 MODELS = ("region", "customer", "purchase", "line")
 CUSTOMERS, PURCHASES = 24, 40
+BUSY_MS = 2_000
 WRITE_EVERY = 3
 """The number of requests after which another application writes."""
 
@@ -127,7 +128,7 @@ module = Module(
 TABLES = """
 CREATE TABLE region (code varchar(10) PRIMARY KEY NOT NULL, title text, area integer);
 CREATE TABLE customer (
-    id integer PRIMARY KEY NOT NULL, name text, email text, phone text, ssn text, note text, visits integer,
+    id integer PRIMARY KEY{counts_up} NOT NULL, name text, email text, phone text, ssn text, note text, visits integer,
     active boolean, status text, region varchar(10) REFERENCES region, joined date, balance numeric(10, 2),
     rating numeric(8, 4), password text
 );
@@ -157,27 +158,31 @@ class ExistingFile:
     def __init__(self, url: str) -> None:
         self.url = url
         if url.startswith("sqlite"):
-            self._connection: sqlite3.Connection | psycopg.Connection = sqlite3.connect(
-                url.removeprefix("sqlite:///"), isolation_level=None
-            )
+            # This is the library of the service: another library in the same process would take back its locks.
+            self._connection: apsw.Connection | psycopg.Connection = apsw.Connection(url.removeprefix("sqlite:///"))
+            self._connection.set_busy_timeout(BUSY_MS)
         else:
             self._connection = psycopg.connect(url, autocommit=True)
 
     @property
     def is_sqlite(self) -> bool:
         """Whether the database is a SQLite file."""
-        return isinstance(self._connection, sqlite3.Connection)
+        return isinstance(self._connection, apsw.Connection)
 
     def write(self, statement: str, *values: object) -> None:
         """Run a statement with values for its question marks."""
-        if isinstance(self._connection, sqlite3.Connection):
-            self._connection.execute(statement, values)
+        if isinstance(self._connection, apsw.Connection):
+            self._connection.execute(statement, tuple(map(_sqlite_value, values)))
         else:
             self._connection.execute(statement.replace("?", "%s").encode(), values or None)
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def _sqlite_value(value: object) -> int | float | str | None:
+    return value if isinstance(value, int | float | str) else None
 
 
 @dataclass
@@ -204,7 +209,9 @@ class Writer:
 
     def create_tables(self) -> None:
         """Create the tables."""
-        for statement in TABLES.format(uuid="text" if self.database.is_sqlite else "uuid").split(";\n"):
+        counts_up = " AUTOINCREMENT" if self.database.is_sqlite else ""
+        uuid = "text" if self.database.is_sqlite else "uuid"
+        for statement in TABLES.format(uuid=uuid, counts_up=counts_up).split(";\n"):
             if statement.strip():
                 self.database.write(statement)
 
@@ -276,9 +283,9 @@ def _uuid(number: int) -> str:
 
 def _rename_customer(world: Writer, turn: int) -> None:
     """Give a visible customer a new name and address, which a second customer then gets too."""
-    name = world.personal(f"Grace {turn}", f"Katherine, the {turn}th" + "y" * (turn % 3 * 500))
+    name = world.personal(f"Renamed {turn}", f"Renamed, the {turn}th" + "y" * (turn % 3 * 500))
     for key in (10 * (turn % CUSTOMERS), 10 * ((turn + 5) % CUSTOMERS)):
-        email = world.personal(f"new{turn}@a.example", f"{turn}@b.example")
+        email = world.personal(f"renamed{turn}@a.example", f"{turn}@b.example")
         world.database.write("UPDATE customer SET name = ?, email = ? WHERE id = ?", name, email, key)
 
 
@@ -388,14 +395,18 @@ async def open_pair(
 async def open_writable_pair(
     folder: Path, new_url: Callable[[str], str], audience: Audience
 ) -> AsyncGenerator[tuple[ConnectedWorld, ConnectedWorld]]:
-    """Do what `open_pair` does for tables that agents propose to write. The tables of the service are in the same
-    PostgreSQL database. `new_url` copies a database, so both services have the same people and secrets."""
+    """Do what `open_pair` does for tables that agents propose to write. On PostgreSQL, the tables of the service are in
+    the same database. `new_url` copies a database, so both services have the same people and secrets."""
     module = folder / "shop.py"
     module.write_text(_writable_module())
     first_url = new_url("template0")
     first = Writer(ExistingFile(first_url), "a", audience)
     first.create_tables()
-    first.database.write("ALTER TABLE customer ALTER id ADD GENERATED BY DEFAULT AS IDENTITY (START WITH 10001)")
+    # Rows that exist in one of the worlds alone must not change the keys of new rows.
+    if first.database.is_sqlite:
+        first.database.write("INSERT INTO sqlite_sequence VALUES ('customer', 10000)")
+    else:
+        first.database.write("ALTER TABLE customer ALTER id ADD GENERATED BY DEFAULT AS IDENTITY (START WITH 10001)")
     first.database.close()
     tokens = await _people(_settings(folder / "a", module, first_url, is_shared=True))
     shutil.copytree(folder / "a", folder / "b")
@@ -421,7 +432,8 @@ async def open_writable_pair(
 
 def _writable_module() -> str:
     text = MODULE.replace('key="id"', 'key="id", writable=True')
-    write = 'commands="*", write=("name", "email", "active", "status", "region", "joined"), rows=(where("status"'
+    fields = '"name", "email", "note", "active", "status", "region", "joined"'
+    write = f'commands="*", write=({fields}), rows=(where("status"'
     text = text.replace('rows=(where("status"', write)
     return text.replace('rows=(where("state"', 'commands="*", write=("customer", "day", "memo"), rows=(where("state"')
 
@@ -431,7 +443,7 @@ def _settings(data: Path, module: Path, url: str, *, is_shared: bool = False) ->
         data=str(data),
         modules=str(module),
         existing_url=url,
-        database_url=url if is_shared else "",
+        database_url=url if is_shared and not url.startswith("sqlite") else "",
         master_key=MASTER_KEY,
         reserve_mib=0,
         accept_wide_rights=True,
@@ -523,20 +535,41 @@ class WritingRequests(ConnectedRequests):
         self._kinds += writing
 
     def _copy(self, _: Declared) -> GeneratedRequest:
-        """Return an update or a creation of a customer with tokens, or with a value that a record may have."""
-        fields = self._pick(({"name": "PERSON"}), ({"email": "EMAIL"}), ({"name": "PERSON", "email": "EMAIL"}))
-        body = {
-            name: self._new_token(label) if self._chances(85) else self._pick(*GUESSES)
-            for name, label in fields.items()
-        }
+        """Return an update or a creation of a customer with tokens, with new values, or with values that a record of
+        one world may have."""
+        body = {name: self._written(label) for name, label in self._pick(*_WRITTEN).items()}
         if self._chances(20):
             return GeneratedRequest("/api/customer/create", {**body, "active": True, "status": "active"})
         return GeneratedRequest("/api/customer/update", {**body, "id": self._pick(*self.known.seen["customer"])})
+
+    def _written(self, label: str) -> str:
+        """Return a value for a personal field."""
+        if self._chances(60):
+            return self._new_token(label)
+        guesses = _GUESSES_BY_LABEL[label]
+        text = self._chance.choice(guesses).format(self._chance.randrange(12))
+        return f"Ask {self._new_token('PERSON')}: {text}" if label == "TEXT" and self._chances(30) else text
 
     def _new_token(self, label: str) -> str:
         """Return one of the tokens that were seen last. Other applications have replaced many of the older values."""
         fitting = [number for number, known_label in enumerate(self.known.labels) if known_label == label]
         return f"⟦{self._pick(*fitting[-12:])}⟧" if fitting and self._chances(80) else self._token(label)
+
+
+_WRITTEN: tuple[dict[str, str], ...] = (
+    {"name": "PERSON"},
+    {"email": "EMAIL"},
+    {"name": "PERSON", "email": "EMAIL"},
+    {"note": "TEXT"},
+)
+"""The personal fields that one request writes, with their labels."""
+_GUESSES_BY_LABEL = {
+    "PERSON": ("Ada Lovelace {}", "Mia New {}", "Mia New 1"),
+    "EMAIL": ("contact{}@a.example", "{}.someone.else@elsewhere.example", "mia{}@new.example"),
+    "TEXT": ("Likes tea {}", "A new note {}"),
+}
+"""Texts that records of one world have, and new ones. No step writes them: an agent sees no change if another
+application writes the text that the agent has written before."""
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """What an agent learns of connected tables depends only on what it may see: two databases that differ only in personal
 and hidden values have the same responses, while other applications write them."""
 
+import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -11,7 +12,8 @@ from typing import Any, get_args
 import pytest
 
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope
-from countersign.records.commands import filters, unmask_input
+from countersign.records.commands import filters
+from countersign.records.masking.connected_aliases import ConnectedAliases
 from countersign.records.masking.seen_values import SeenValue
 from tests.adopted.connected_worlds import (
     Audience,
@@ -37,6 +39,8 @@ carriers = pytest.mark.parametrize("carrier", [REST, MCP], ids=["REST", "MCP"])
 
 NewUrl = Callable[[], str]
 """Returns the address of a new database."""
+NewCopy = Callable[[str], str]
+"""Returns the address of a copy of the database with this name."""
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -71,8 +75,26 @@ async def test_two_databases_answer_the_same(
     assert tokens > 40
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def new_copy(request: pytest.FixtureRequest, tmp_path: Path) -> NewCopy:
+    """Return a function that copies a database, or creates an empty one from "template0", on each engine."""
+    if request.param == "postgres":
+        factory: PostgresFactory = request.getfixturevalue("new_postgres_url")
+        return factory
+    numbers = iter(range(1_000))
+
+    def copy(template: str) -> str:
+        path = tmp_path / f"theirs{next(numbers)}.sqlite"
+        # Beside a connected file is an empty one, whose name begins with that of the file.
+        for each in sorted(tmp_path.glob(f"{template}*")):
+            shutil.copy(each, path.with_name(each.name.replace(template, path.name)))
+        return f"sqlite:///{path}"
+
+    return copy
+
+
 async def run_writing(
-    folder: Path, new_url: PostgresFactory, audience: Audience, carrier: Carrier, *, seed: int, count: int
+    folder: Path, new_url: NewCopy, audience: Audience, carrier: Carrier, *, seed: int, count: int
 ) -> tuple[Counter[int], int]:
     """Compare two new databases whose tables agents propose to write. Return what `run` returns."""
     folder.mkdir()
@@ -85,10 +107,10 @@ async def run_writing(
 @audiences
 @carriers
 async def test_two_databases_answer_the_same_to_agents_that_write_tokens(
-    tmp_path: Path, new_postgres_url: PostgresFactory, audience: Audience, carrier: Carrier
+    tmp_path: Path, new_copy: NewCopy, audience: Audience, carrier: Carrier
 ) -> None:
     statuses, tokens = await run_writing(
-        tmp_path / "pair", new_postgres_url, audience, carrier, seed=1, count=2 * PAIRS
+        tmp_path / "pair", new_copy, audience, carrier, seed=1, count=2 * PAIRS
     )
 
     assert statuses[202] > PAIRS / 10, f"hardly any request became a plan: {statuses}"
@@ -98,10 +120,11 @@ async def test_two_databases_answer_the_same_to_agents_that_write_tokens(
 async def test_a_confirmed_guess_is_caught(
     tmp_path: Path, new_postgres_url: PostgresFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def accept(*_: object) -> None:
-        """Accept a text in clear."""
+    async def find_none(*_: object) -> dict[tuple[str, str], int]:
+        """Return no aliases, so that typed text has the token of an equal value."""
+        return {}
 
-    monkeypatch.setattr(unmask_input, "_require_token", accept)
+    monkeypatch.setattr(ConnectedAliases, "of_columns", find_none)
 
     with pytest.raises(ResponsesDiffer):
         await run_writing(tmp_path / "pair", new_postgres_url, "everything", REST, seed=3, count=1_000)
@@ -162,13 +185,13 @@ async def test_a_planted_leak_is_caught(
 @audiences
 @carriers
 async def test_two_databases_answer_the_same_to_five_thousand_requests_of_agents_that_write_tokens(
-    tmp_path: Path, new_postgres_url: PostgresFactory, audience: Audience, carrier: Carrier, figures: Figures
+    tmp_path: Path, new_copy: NewCopy, audience: Audience, carrier: Carrier, figures: Figures
 ) -> None:
     statuses: Counter[int] = Counter()
     tokens, began_s = 0, perf_counter()
     for seed in range(2, 2 + PAIRS_OF_WORLDS):
         new_statuses, seen = await run_writing(
-            tmp_path / f"pair{seed}", new_postgres_url, audience, carrier, seed=seed, count=ALL_PAIRS // PAIRS_OF_WORLDS
+            tmp_path / f"pair{seed}", new_copy, audience, carrier, seed=seed, count=ALL_PAIRS // PAIRS_OF_WORLDS
         )
         statuses += new_statuses
         tokens += seen

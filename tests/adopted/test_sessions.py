@@ -12,6 +12,7 @@ import pytest
 
 from countersign.declare import DeclarationError, Grant, Model, Module
 from countersign.declare.registry import Registry
+from countersign.kernel import clock
 from countersign.kernel.database.open import open_database, open_existing
 from countersign.kernel.database.port import ConnectedSession
 from countersign.kernel.errors import InvalidRequest, Refused
@@ -21,6 +22,7 @@ from countersign.records.access.view import Caller
 from countersign.records.adopted import store
 from countersign.records.approvals import decisions, rights
 from countersign.records.approvals.proposals import Proposal
+from countersign.records.audit.chain import ChainEntry
 from countersign.records.commands import audit_history, comments
 from countersign.records.commands.errors import BadInput
 from countersign.records.dispatch import require_command
@@ -354,4 +356,31 @@ async def test_a_value_that_a_visible_record_no_longer_has_is_gone(shop: Shop) -
 
     shop.change("UPDATE customer SET first_name = 'Zed' WHERE first_name = 'Mia'")
 
+    assert await _gone_labels(shop) == [("PERSON",)]
+
+
+@pytest.mark.parametrize("shop", ["own tables in the same database"], indirect=True)
+async def test_a_value_is_gone_if_the_database_has_recorded_that_its_row_was_deleted(shop: Shop) -> None:
+    await _mia_by_a_member(shop)
+    ((record_id,),) = await shop.inside.rows("SELECT record_id FROM audit_entry WHERE command = 'customer.create'")
+    shop.change("DELETE FROM customer WHERE first_name = 'Mia'")
+    before = await _gone_labels(shop)
+
+    entry = ChainEntry(
+        at=clock.later(clock.now(), seconds=1),
+        user_id="role:shop",
+        agent_token=None,
+        agent=None,
+        command="outside.delete",
+        model="customer",
+        record_id=record_id,
+        fields="",
+        changes="{}",
+        plan_id=None,
+        request_id="",
+    )
+    async with shop.inside.service.records.database.transaction() as transaction:
+        await shop.inside.service.engine.chain.append(transaction, entry)
+
+    assert before == []
     assert await _gone_labels(shop) == [("PERSON",)]

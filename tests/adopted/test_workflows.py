@@ -16,7 +16,7 @@ from countersign.records import base_models
 from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
-from tests.adopted.shop import MARK, MODULE, Shop, open_shop
+from tests.adopted.shop import MODULE, Shop, open_shop
 from tests.adopted.writable import make_writable
 from tests.declare.planting import model
 
@@ -196,16 +196,20 @@ async def test_a_plan_of_an_action_is_stale_when_another_application_has_changed
     assert _states(shop)[0] == "on hold"
 
 
-async def test_an_agent_has_no_action_whose_input_it_sees_as_a_token(shop: Shop) -> None:
+async def test_an_agent_proposes_an_action_with_text_in_clear(shop: Shop) -> None:
     person, headers = await _agent(shop)
     ada = await _first(shop, person, "customer")
+    before = (await _call(shop, headers, "customer/get", id=ada["id"])).json()["value"]
 
-    refused = await _call(shop, headers, "customer/block", id=ada["id"], note="a guess")
-    by_update = await _call(shop, headers, "customer/update", id=ada["id"], status="blocked")
+    answer = await _call(shop, headers, "customer/block", id=ada["id"], note="does not pay")
+    run = shop.inside.run(shop.narrowed(person))
+    decision = await decisions.approve(run, shop.inside.service.callers, answer.json()["plan_id"])
+    after = (await _call(shop, headers, "customer/get", id=ada["id"])).json()["value"]
 
-    assert (refused.status_code, by_update.status_code) == (404, 400)
-    assert MARK not in by_update.text
-    assert _states(shop)[-1] == (0,)
+    assert decision.state == "executed"
+    assert shop.rows("SELECT note, status FROM customer WHERE customer_id = 1") == [("does not pay", 1)]
+    assert after["note"].startswith("TEXT_")
+    assert after["note"] != before["note"]
 
 
 async def test_people_who_see_tokens_and_databases_that_are_only_read_have_no_actions(shop: Shop) -> None:

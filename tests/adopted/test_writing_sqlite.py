@@ -36,6 +36,7 @@ from countersign.records import base_models
 from countersign.records.access.view import Caller
 from tests.adopted.shop import MARK, Shop, make_sqlite, open_shop, run_sqlite
 from tests.adopted.writable import writable_registry
+from tests.declare.planting import model
 
 LOCK_WAIT_MS = 100
 AWAY = "The connected database cannot be reached now; try again."
@@ -522,3 +523,14 @@ async def test_a_new_row_is_not_marked(tmp_path: Path, column: str, value: int |
 
         assert [each["id"] for each in await shop.inside.value(root, "marked", "list")] == [created["id"]]
         assert shop.rows("SELECT gone FROM marked") == [(value,)]
+
+
+async def test_two_models_do_not_write_one_table_under_names_in_different_case(tmp_path: Path) -> None:
+    url = make_sqlite(tmp_path / "theirs.sqlite")
+    table = Table("Customer", key="customer_id", writable=True)
+    other = Module("more", version="1.0.0", models=(model("Buyer", {"visits": Number()}, table=table),))
+    registry = Registry([*writable_registry().modules, other])
+
+    with pytest.raises(DeclarationError, match="customer and buyer write one table, Customer: take writable out"):
+        async with open_shop(url, tmp_path, registry, is_shared=True):
+            pass

@@ -286,7 +286,7 @@ def assemble_service(
     sweep = None
     if adopted:
         days = records.settings.seen_value_days
-        sweep = ValueSweep(records.database, records.registry, adopted, days)
+        sweep = ValueSweep(records.database, engine.vault, records.registry, adopted, days)
     reader = watch.reader_of(engine)
     return RecordsService(records, engine, callers, dispatch, next(iter(suspensions), None), sweep, reader)
 

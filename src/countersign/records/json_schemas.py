@@ -174,9 +174,7 @@ def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
 
 
 def _token_description(view: ModelView, field: Field, *, is_input: bool) -> str:
-    # Agents write no text in clear into connected tables.
-    may_be_clear = is_input and view.model.table is None
-    return f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if may_be_clear else "")
+    return f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if is_input else "")
 
 
 def record_schema(view: ModelView) -> Schema:

@@ -246,7 +246,7 @@ class _Copies:
     def _personal(self, view: ModelView, name: str, copy: _Copy) -> str:
         masks = self._run.masks
         if not self._is_known(view, name, copy):
-            return WITHHELD if view.model.table is not None and copy.value in self._keys else ERASED
+            return ERASED
         if view.fields[name] == "masked":
             label = view.model.fields[name].personal
             return ERASED if masks is None else f"{label}_{masks.numbers([self._id(view, name, copy)])[0]}"
@@ -257,10 +257,17 @@ class _Copies:
 
     def _is_known(self, view: ModelView, name: str, copy: _Copy) -> bool:
         """Return whether a record visible to the viewer still contains the value. Otherwise the value is shown as
-        erased. If it were shown, the viewer would learn that a hidden record contains it."""
+        erased. If it were shown, the viewer would learn that a hidden record contains it.
+
+        The vault does not know which records of a connected table contain a linked value. So the viewer always sees its
+        token, also after no record has had it for so long that its copies are erased: the token is computed from the
+        value id alone."""
+        is_connected = view.model.table is not None
+        if is_connected and copy.sealed and view.fields[name] == "masked" and view.model.fields[name].linked:
+            return True
         if copy.value not in self._keys:
             return False
-        if view.model.table is not None and view.sees_in_clear(name):
+        if is_connected:
             return True
         is_alone = not view.model.fields[name].linked or copy.value in self._texts
         return is_alone or self._id(view, name, copy) in self._held

@@ -392,6 +392,12 @@ def marks_deletions(dialect: Dialect, type_: ColumnType) -> bool:
     return dialect == "sqlite" or (type_.schema == _PLAIN and type_.name in _DELETION_MARKS)
 
 
+def is_always_deleted(dialect: Dialect, type_: ColumnType) -> bool:
+    """Return whether a column that marks deleted rows would mark all of them: it has times or days, which are empty in
+    other rows, and must not be empty."""
+    return dialect == "postgres" and type_.name != "bool" and type_.is_required
+
+
 def deletion_mark(dialect: Dialect, type_: ColumnType, other: str) -> str:
     """Return the expression for the value that marks a row as deleted now. Times without a zone are in UTC. `other` is
     the expression for the value of another row, whose format SQLite keeps."""
@@ -402,12 +408,10 @@ def deletion_mark(dialect: Dialect, type_: ColumnType, other: str) -> str:
 
 def live_mark(dialect: Dialect, type_: ColumnType) -> str | None:
     """Return the expression for the value with which a new row is not marked as deleted. Return None if the column may
-    be empty or has a default, or if no such value exists, as in a column of times that must not be empty."""
+    be empty or has a default."""
     if not type_.is_required:
         return None
-    if dialect == "sqlite":
-        return "0"
-    return "false" if type_.name == "bool" else None
+    return "0" if dialect == "sqlite" else "false"
 
 
 def is_date(type_: ColumnType) -> bool:

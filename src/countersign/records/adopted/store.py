@@ -2,13 +2,13 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from countersign.declare import DeclarationError, Declared, Moment
+from countersign.declare import DeclarationError, Declared, Moment, Table
 from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.declare.model import TABLE_COMMANDS
@@ -43,8 +43,9 @@ from countersign.records.commands.errors import BadInput, NoSuchRecord
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader, SelectStatement, StoredRecord
+from countersign.records.masking.connected_aliases import ConnectedAliases
 from countersign.records.masking.record_ids import KeyKind, RecordIds
-from countersign.records.masking.seen_values import SeenBy, SeenValue, SeenValues
+from countersign.records.masking.seen_values import SeenBy, SeenColumn, SeenValue, SeenValues
 
 _READING = frozenset(TABLE_COMMANDS)
 BATCHES_TOGETHER = 10
@@ -56,16 +57,6 @@ MAX_STATEMENTS = 4
 def adopted_models(registry: Registry) -> dict[str, Declared]:
     """Map the names of the models with a table of an existing database to the models."""
     return {name: model for name, model in registry.models.items() if model.table is not None}
-
-
-def _narrowed(view: ModelView, *, is_read_only: bool) -> ModelView:
-    if is_read_only:
-        return replace(view, commands=view.commands & _READING)
-    workflow = view.model.workflow
-    moves = () if workflow is None else workflow.moves.values()
-    fixed = {name for name, each in view.fields.items() if each == "masked" and not view.model.fields[name].linked}
-    closed = {each.name for each in moves if not fixed.isdisjoint(each.accepted_fields)}
-    return replace(view, writable=view.writable - fixed, commands=view.commands - closed)
 
 
 def _batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
@@ -81,6 +72,13 @@ def _texts(reader: AdoptedReader, rows: Sequence[Row]) -> dict[str, str | None]:
 def _seen_by(caller: Caller) -> SeenBy | None:
     """Return the agent, which can send tokens of what it sees, or None for people."""
     return None if caller.domain is None or not caller.is_agent else SeenBy(caller.domain.id, caller.user_id)
+
+
+def _without(column: SeenColumn, aliases: Container[tuple[str, str]]) -> SeenColumn:
+    """Return the column without the values of fields with an alias."""
+    pairs = zip(column.texts, column.record_ids, strict=True)
+    kept = [(text, record_id) for text, record_id in pairs if (record_id, column.field) not in aliases]
+    return column._replace(texts=[text for text, _ in kept], record_ids=[record_id for _, record_id in kept])
 
 
 def _folded(text: str | None) -> str | None:
@@ -169,6 +167,7 @@ async def stores(
     if database.dialect == "sqlite":
         _require_utc(models)
         _require_no_session(registry)
+        _require_one_writer(models)
         await _require_utf8(database)
         is_shared = is_shared and not await _is_wal(database)
 
@@ -187,6 +186,19 @@ async def stores(
     sessions = Sessions(registry.session, _search_path(registry))
     store = AdoptedStore(database, tables, secret, suspensions, sessions, models, is_shared=is_shared, replica=replica)
     return dict.fromkeys(models, store)
+
+
+def _require_one_writer(models: Mapping[str, Declared]) -> None:
+    """Refuse two models that write one table. SQLite ignores the case of ASCII letters in its name, unlike the rule for
+    declarations."""
+    writers: dict[bytes, Declared] = {}
+    for model in models.values():
+        if model.table is None or not model.table.writable:
+            continue
+        writer = writers.setdefault(columns.table_id("sqlite", model)[1].encode().lower(), model)
+        if writer is not model:
+            text = f"{writer.name} and {model.name} write one table, {model.table.relation}: take writable out of one"
+            raise DeclarationError(f"{model.source}: {model.name}.table: {text}")
 
 
 async def _require_utf8(database: ExistingDatabase) -> None:
@@ -254,18 +266,26 @@ def _table(
 def _misfit(dialect: Dialect, model: Declared, types: Mapping[str, ColumnType]) -> str | None:
     """Return why a field cannot hold the values of its column, the version column cannot count, or the column of
     deleted rows cannot mark them, or None."""
-    version, deleted = ("", "") if model.table is None else (model.table.version, model.table.deleted)
-    if version and not columns.is_counter(dialect, types[version]):
-        return f"{model.source}: {model.name}.table: the column {version} is no whole number: take version out"
-    if deleted and not columns.marks_deletions(dialect, types[deleted]):
-        reason = f"the column {deleted} is no time, day or boolean: take deleted out"
-        return f"{model.source}: {model.name}.table: {reason}"
+    misfit = None if model.table is None else _misfit_of_marks(dialect, model.table, types)
+    if misfit is not None:
+        return f"{model.source}: {model.name}.table: {misfit}"
     reasons = {
         field.name: columns.misfit(dialect, types[name], field)
         for field in model.fields.values()
         for name in field.table_columns
     }
     return next((f"{model.source}: {model.name}.{name}: {reason}" for name, reason in reasons.items() if reason), None)
+
+
+def _misfit_of_marks(dialect: Dialect, table: Table, types: Mapping[str, ColumnType]) -> str | None:
+    version, deleted = table.version, table.deleted
+    if version and not columns.is_counter(dialect, types[version]):
+        return f"the column {version} is no whole number: take version out"
+    if deleted and not columns.marks_deletions(dialect, types[deleted]):
+        return f"the column {deleted} is no time, day or boolean: take deleted out"
+    if deleted and columns.is_always_deleted(dialect, types[deleted]):
+        return f"the column {deleted} is never empty, so it would mark all rows as deleted: take deleted out"
+    return None
 
 
 def _require_utc(models: Mapping[str, Declared]) -> None:
@@ -310,11 +330,20 @@ class AdoptedStore:
         self._written_at_s = -math.inf
         self._sessions = sessions
         self._seen = SeenValues(secret)
+        self._aliases = ConnectedAliases(self._seen)
         self._revision_key = derive_key(secret, b"", "adopted/revision")
         self._writer = (
             None
             if not is_shared
-            else AdoptedWriter(database, tables, self._seen, self._revision_key, sessions, self._check_again)
+            else AdoptedWriter(
+                database,
+                tables,
+                self._seen,
+                self._aliases,
+                sessions,
+                revision_key=self._revision_key,
+                check_again=self._check_again,
+            )
         )
 
     def reader(self, caller: Caller, view: ModelView) -> RecordReader:
@@ -464,14 +493,13 @@ class AdoptedStore:
 
     def narrowed(self, caller: Caller) -> Caller:
         """Return the caller without the models whose policies need a value that it does not have, and without the
-        commands and fields that it cannot write. No caller writes a database without our own tables. Agents can
-        propose tokens for masked fields whose values are linked, and nothing for other masked fields, also not as
-        inputs of actions. People who see tokens only read, because the rules of the database could tell them about a
-        value that they do not see."""
+        commands that it cannot run. No caller writes a database without our own tables. People who see tokens only
+        read, because the rules of the database could tell them about a value that they do not see."""
         caller = self._sessions.narrowed(caller)
-        is_read_only = self._writer is None or (caller.domain is not None and not caller.is_agent)
+        if self._writer is not None and (caller.domain is None or caller.is_agent):
+            return caller
         models = {
-            name: each if each.model.table is None else _narrowed(each, is_read_only=is_read_only)
+            name: each if each.model.table is None else replace(each, commands=each.commands & _READING)
             for name, each in caller.view.models.items()
         }
         return replace(caller, view=replace(caller.view, models=models))
@@ -584,7 +612,20 @@ class AdoptedStore:
 
     async def _completed(self, run: Run, reader: AdoptedReader, rows: list[list[Any]], start: int) -> list[Row]:
         values = reader.seen_values(rows, start)
-        value_ids = await self._seen.ids(run, values, _seen_by(run.caller)) if values else []
+        value_ids = await self._value_ids(run, reader.view.model, values) if values else []
         completed = reader.completed(rows, start, value_ids)
         # A row without an id is not a record. A statement with a total has a row without a record if nothing matches.
         return completed if start else [row for row in completed if row[start] is not None]
+
+    async def _value_ids(self, run: Run, model: Declared, columns: Sequence[SeenColumn]) -> list[int]:
+        """Return the value ids from which the tokens of the caller are computed, column by column. A field of which an
+        agent sees an alias is no place in which it sees the value: a token of the value must not resolve there."""
+        seen_by = _seen_by(run.caller)
+        if seen_by is None:
+            return await self._seen.ids(run, columns)
+        aliases = await self._aliases.of_columns(run, model, seen_by.domain_id, columns)
+        if not aliases:
+            return await self._seen.ids(run, columns, seen_by)
+        value_ids = iter(await self._seen.ids(run, [_without(each, aliases) for each in columns], seen_by))
+        known_ids = (aliases.get((record_id, each.field)) for each in columns for record_id in each.record_ids)
+        return [next(value_ids) if known_id is None else known_id for known_id in known_ids]

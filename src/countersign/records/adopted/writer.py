@@ -1,5 +1,6 @@
 """Writes rows of tables of others, in the transaction that also contains the audit entry."""
 
+import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
@@ -24,75 +25,25 @@ from countersign.kernel.database.read_only import (
 )
 from countersign.kernel.errors import InvalidRequest
 from countersign.records.access.view import ModelView, Rows, View
-from countersign.records.adopted import columns, foreign_keys, refusals, sqlite_values
+from countersign.records.adopted import columns, foreign_keys, refusals, sqlite_values, triggers
 from countersign.records.adopted.foreign_keys import ForeignKey
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope, AdoptedTable, AdoptedTables
+from countersign.records.adopted.row_audit import RowAudit, RowChange
 from countersign.records.adopted.sessions import Sessions
-from countersign.records.commands import filters, outside_changes, record_writer
+from countersign.records.commands import filters, record_writer
 from countersign.records.commands.errors import BadInput, NoSuchRecord, no_such_record
 from countersign.records.commands.filters import Parameters, Scope, all_of
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
-from countersign.records.commands.select import StoredRecord
-from countersign.records.masking.seen_values import SeenValue, SeenValues
-from countersign.records.masking.vault import ValueKey
+from countersign.records.commands.select import StoredRecord, personal_fields
+from countersign.records.masking.connected_aliases import Aliases, ConnectedAliases
+from countersign.records.masking.seen_values import SeenValues
 
-_HAS_TRIGGER = """
-SELECT 1
-FROM pg_catalog.pg_trigger AS g
-JOIN pg_catalog.pg_class AS c ON c.oid = g.tgrelid
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname = $2 AND NOT g.tgisinternal AND g.tgfoid NOT IN (
-    SELECT p.oid
-    FROM pg_catalog.pg_proc AS p
-    JOIN pg_catalog.pg_namespace AS w ON w.oid = p.pronamespace AND w.nspname = 'countersign_watch'
-)
-LIMIT 1
-"""
-_TRIGGERS = """
-SELECT g.tgname
-FROM pg_catalog.pg_trigger AS g
-JOIN pg_catalog.pg_class AS c ON c.oid = g.tgrelid
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname = $2 AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A')
-    AND g.tgtype::integer & $3::integer <> 0
-ORDER BY g.tgname COLLATE "C"
-"""
-_INSERT, _DELETE, _UPDATE = 4, 8, 16
-"""The bits of the events in the type of a trigger."""
-_EVENTS: Final[Mapping[int, str]] = {_INSERT: "INSERT", _DELETE: "DELETE", _UPDATE: "UPDATE"}
-_SQLITE_TRIGGERS = """
-SELECT s.name, s.sql
-FROM sqlite_schema AS s
-WHERE s.type = 'trigger' AND lower(s.tbl_name) = lower($1)
-ORDER BY s.name
-"""
-_CHANGES = "SELECT changes FROM audit_entry WHERE model = $1 AND record_id = $2"
-_DIFFS = """
-SELECT p.diff
-FROM plan AS p
-WHERE p.id IN (SELECT s.plan_id FROM plan_step AS s WHERE s.model = $1 AND s.record_id = $2)
-"""
 _LOCKS: Final[Mapping[OnDelete, str]] = {"cascade": f" {DELETE_LOCK}", "clear": f" {LOCK}", "refuse": ""}
 _KEPT = (
     "the connected database kept the row: a policy, a trigger or rows that refer to it and are not records prevent the "
     "deletion"
 )
-
-
-class _Copy(msgspec.Struct):
-    """The copy of a personal value in an audit entry or a plan."""
-
-    value: int
-
-
-class _PlannedChange(msgspec.Struct):
-    """A change in the diff of a plan, with the value that the record had when the plan was proposed."""
-
-    model: str
-    id: str | None
-    field: str
-    before: _Copy | Stored
 
 
 class AdoptedWriter:
@@ -103,14 +54,17 @@ class AdoptedWriter:
         database: ExistingDatabase,
         tables: AdoptedTables,
         seen_values: SeenValues,
-        revision_key: bytes,
+        aliases: ConnectedAliases,
         sessions: Sessions,
+        *,
+        revision_key: bytes,
         check_again: Callable[[], Awaitable[None]],
     ) -> None:
         """`check_again` compares the tables with their declarations, after one has changed."""
         self._database = database
         self._tables = tables
-        self._seen_values = seen_values
+        self._aliases = aliases
+        self._audit = RowAudit(seen_values, aliases, self._may_derive)
         self._revision_key = revision_key
         self._sessions = sessions
         self._check_again = check_again
@@ -136,8 +90,8 @@ class AdoptedWriter:
         if not records:
             raise no_such_record()
         _require_one(model, records)
-        (record,) = records
-        return replace(record, value_ids=await self._value_ids(run, model, record.id, record.values))
+        (record,) = await self._with_aliases(run, model, records)
+        return replace(record, value_ids=await self._audit.value_ids(run, model, record.id, record.values))
 
     async def insert(self, run: Run, model: Declared, field_inputs: Mapping[str, FieldInput], command: str) -> str:
         """Insert a row with these values, and return the id of the record. The database sets all other columns.
@@ -155,19 +109,24 @@ class AdoptedWriter:
         text = f"INSERT INTO {self._tables.table(model.name).name} AS t {inserted}"
         after = await self._written(run, reader, text, parameters)
         await self._require_exact(run, model, values, after)
-        await self._record_audit(run, command, model, after.id, {}, after.values)
+        await self._audit.append(run, command, model, RowChange(None, after, field_inputs))
         return after.id
 
     async def update(
         self, run: Run, model: Declared, record: StoredRecord, field_inputs: Mapping[str, FieldInput], command: str
     ) -> bool:
-        """Set these fields of a locked row. Return whether a value changed. The audit entry contains all fields that
-        have changed, also those that a trigger has set.
+        """Set these fields of a locked row. Return whether a value changed (see `record_writer.is_change`). The audit
+        entry contains all fields that have changed, also those that a trigger has set.
 
         Raises:
             BadInput: a field is part of the key, or the database refuses the values.
         """
-        values = {name: each.stored for name, each in field_inputs.items() if each.stored != record.values[name]}
+        changed_inputs = {
+            name: each
+            for name, each in field_inputs.items()
+            if await record_writer.is_change(run, model, record, name, each)
+        }
+        values = {name: each.stored for name, each in changed_inputs.items()}
         if not values:
             return False
         self._require_no_key(model, values)
@@ -181,7 +140,7 @@ class AdoptedWriter:
         text = f"UPDATE {self._tables.table(model.name).name} AS t SET {assignments} WHERE {_has_id(scope, record.id)}"
         after = await self._written(run, reader, text, parameters)
         await self._require_exact(run, model, values, after)
-        await self._record_audit(run, command, model, record.id, record.values, after.values)
+        await self._audit.append(run, command, model, RowChange(record, after, changed_inputs))
         return True
 
     async def delete(self, run: Run, model: Declared, record: StoredRecord, command: str) -> None:
@@ -196,7 +155,7 @@ class AdoptedWriter:
         """
         if _deleted_column(model):
             await self._mark_deleted(run, model, record)
-            await self._record_audit(run, command, model, record.id, record.values, {})
+            await self._audit.append(run, command, model, RowChange(record, None))
             return
         reader, parameters = self._reader(model), Parameters()
         scope = reader.scope(parameters)
@@ -204,8 +163,8 @@ class AdoptedWriter:
         conditions = [_has_id(scope, record.id), *self._is_unreferenced(run, scope, keys)]
         text = f"DELETE FROM {self._tables.table(model.name).name} AS t WHERE {all_of(conditions)}"
         deleted = await self._written(run, reader, text, parameters, record)
-        await self._record_audit(run, command, model, record.id, deleted.values, {})
-        await self._erase_values(run, model, record.id)
+        await self._audit.append(run, command, model, RowChange(replace(record, values=deleted.values), None))
+        await self._audit.erase(run, model, record.id)
 
     def _live_marks(self, model: Declared) -> dict[str, str]:
         """Map the column that marks deleted rows to the value of a new row, if the database has none for it."""
@@ -230,13 +189,7 @@ class AdoptedWriter:
 
     async def triggers(self, run: Run, model: Declared, commands: Collection[str]) -> list[str]:
         """Return the names of the triggers that these commands can run on a row of the model."""
-        events = {_event(model, each) for each in commands}
-        table = columns.table_id(self._tables.dialect, model)
-        if self._tables.dialect == "sqlite":
-            words = [_EVENTS[each] for each in events]
-            rows = await self.fetch(run, _SQLITE_TRIGGERS, table[1:])
-            return [str(name) for name, sql in rows if any(word in str(sql).upper() for word in words)]
-        return [str(name) for (name,) in await self.fetch(run, _TRIGGERS, [*table, sum(events)])]
+        return await triggers.names(self._tables.dialect, partial(self.fetch, run), model, commands)
 
     async def check_deferred(self, run: Run) -> None:
         """Check the deferred constraints of the tables that the transaction has written.
@@ -284,7 +237,7 @@ class AdoptedWriter:
             f"SELECT {_listed(reader, scope)} FROM {reader.relation} AS t WHERE {all_of(conditions)} "
             f"ORDER BY {', '.join(scope.id_columns())} LIMIT {parameters.put(limit)}{lock}"
         )
-        return await self._records(run, reader, text, parameters)
+        return await self._with_aliases(run, model, await self._records(run, reader, text, parameters))
 
     async def fetch(self, run: Run, text: str, values: Sequence[Value]) -> list[Row]:
         """Return the rows of a statement in the transaction of the command.
@@ -421,31 +374,6 @@ class AdoptedWriter:
                     yield f"NOT EXISTS ({other})"
                     break
 
-    async def _erase_values(self, run: Run, model: Declared, record_id: str) -> None:
-        """Delete the keys of the personal values that only this record has had, so that the copies of them become
-        unreadable."""
-        copies = [*await self._audit_copies(run, model, record_id), *await self._plan_copies(run, model, record_id)]
-        personal = [(model.fields.get(model.present_name(name)), each) for name, each in copies]
-        value_ids = {
-            each.value
-            for field, each in personal
-            if isinstance(each, _Copy) and field is not None and field.personal and not field.linked
-        }
-        await run.engine.vault.release(run.transaction, value_ids)
-
-    async def _audit_copies(self, run: Run, model: Declared, record_id: str) -> list[tuple[str, _Copy | Stored]]:
-        """Return the copies of the values of a record in its audit entries, with the names of the fields."""
-        rows = await run.transaction.fetch(_CHANGES, model.name, record_id)
-        entries = [msgspec.json.decode(row[0], type=dict[str, list[_Copy | Stored]]) for row in rows]
-        return [(name, each) for entry in entries for name, pair in entry.items() for each in pair]
-
-    async def _plan_copies(self, run: Run, model: Declared, record_id: str) -> list[tuple[str, _Copy | Stored]]:
-        """Return the copies of the values of a record in plans, with the names of the fields. Another application may
-        have changed a value since a plan showed it. The values that a plan writes are not those of the record."""
-        rows = await run.transaction.fetch(_DIFFS, model.name, record_id)
-        changes = [each for row in rows for each in msgspec.json.decode(row[0], type=list[_PlannedChange])]
-        return [(each.field, each.before) for each in changes if (each.model, each.id) == (model.name, record_id)]
-
     def _require_no_key(self, model: Declared, names: Mapping[str, Stored]) -> None:
         key = self._tables.table(model.name).key
         for name in names:
@@ -462,15 +390,9 @@ class AdoptedWriter:
         """
         fields = model.fields
         name = next((name for name, value in values.items() if not _is_as_given(fields[name], after, value)), None)
-        if name is None or await self._has_trigger(run, model):
+        if name is None or await triggers.exist(self._tables.dialect, partial(self.fetch, run), model):
             return
         raise BadInput(f"{model.name}.{name} cannot have exactly this value: the column of its table would round it")
-
-    async def _has_trigger(self, run: Run, model: Declared) -> bool:
-        table = columns.table_id(self._tables.dialect, model)
-        if self._tables.dialect == "sqlite":
-            return bool(await self.fetch(run, _SQLITE_TRIGGERS, table[1:]))
-        return bool(await self.fetch(run, _HAS_TRIGGER, table))
 
     def _settings(
         self, model: Declared, values: Mapping[str, Stored], parameters: Parameters, record: StoredRecord | None
@@ -546,48 +468,26 @@ class AdoptedWriter:
             dialect, type_, field, placeholder, other if is_new else f"coalesce(t.{name}, {other})"
         )
 
-    async def _record_audit(
-        self,
-        run: Run,
-        command: str,
-        model: Declared,
-        record_id: str,
-        before: Mapping[str, Stored],
-        after: Mapping[str, Stored],
-    ) -> None:
-        changed = [name for name in model.fields if before.get(name) != after.get(name)]
-        keys_before = await self._value_keys(run, model, record_id, {name: before.get(name) for name in changed})
-        keys_after = await self._value_keys(run, model, record_id, {name: after.get(name) for name in changed})
-        changes = {
-            name: [
-                record_writer.audit_copy(run, before.get(name), keys_before.get(name)),
-                record_writer.audit_copy(run, after.get(name), keys_after.get(name)),
-                *outside_changes.reading_of(model.fields[name]),
-            ]
-            for name in changed
-        }
-        await record_writer.record_audit(run, command, model, record_id, changes)
+    async def _may_derive(self, run: Run, model: Declared) -> bool:
+        return await triggers.may_derive(self._tables.dialect, partial(self.fetch, run), model)
 
-    async def _value_keys(
-        self, run: Run, model: Declared, record_id: str, values: Mapping[str, Stored]
-    ) -> dict[str, ValueKey]:
-        """Return the ids of the personal values, and the keys that encrypt copies of them."""
-        value_ids = await self._value_ids(run, model, record_id, values)
-        keys = await run.engine.vault.keys(run.transaction, list(value_ids.values()))
-        return {name: ValueKey(value_id, keys.get(value_id, b"")) for name, value_id in value_ids.items()}
+    async def _with_aliases(
+        self, run: Run, model: Declared, records: Sequence[StoredRecord]
+    ) -> list[StoredRecord]:
+        """Return the records with their aliases, which count as part of the revision: text that an agent wrote in clear
+        is a change, also if it is equal to the value before."""
+        values = {each.id: each.values for each in records}
+        aliases = await self._aliases.of_records(run, model, values) if values and personal_fields(model) else {}
+        return [
+            replace(each, aliases=found, revision=each.revision ^ self._mark(found))
+            if (found := aliases.get(each.id))
+            else each
+            for each in records
+        ]
 
-    async def _value_ids(
-        self, run: Run, model: Declared, record_id: str, values: Mapping[str, Stored]
-    ) -> dict[str, int]:
-        seen_values = {
-            name: SeenValue(field.personal, str(value), model.name, record_id, name, field.linked)
-            for name, value in values.items()
-            if value is not None and (field := model.fields[name]).personal
-        }
-        if not seen_values:
-            return {}
-        value_ids = await self._seen_values.stored_ids(run, list(seen_values.values()), run.caller.user_id)
-        return dict(zip(seen_values, value_ids, strict=True))
+    def _mark(self, aliases: Aliases) -> int:
+        data = msgspec.json.encode(aliases, order="deterministic")
+        return int.from_bytes(hashlib.blake2b(data, key=self._revision_key, digest_size=6).digest())
 
 
 class _StoredReader(AdoptedReader):
@@ -648,13 +548,6 @@ def _counted_up(dialect: Dialect, model: Declared) -> dict[str, str]:
 def _deleted_column(model: Declared) -> str:
     """Return the column that marks deleted rows, or an empty text."""
     return "" if model.table is None else model.table.deleted
-
-
-def _event(model: Declared, command: str) -> int:
-    """Return the event of triggers that a command runs. Actions update a row, and so do deletions that mark it."""
-    if command == "create":
-        return _INSERT
-    return _DELETE if command == "delete" and not _deleted_column(model) else _UPDATE
 
 
 def _require_one(model: Declared, records: Sequence[StoredRecord]) -> None:

@@ -108,7 +108,6 @@ _ROLES = "SELECT title FROM role"
 _READING = ("get", "list", "search")
 _LABEL = "SELECT label FROM pii_value WHERE id = $1"
 _LABELS = "SELECT id, label FROM pii_value WHERE id IN ({places})"
-_ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1"
 
 
 async def widens_readers(run: Run, prepared_command: PreparedCommand) -> bool:
@@ -193,11 +192,7 @@ async def _readers_of_value(run: Run, value_id: int, prepared_command: PreparedC
                 run, model, name, prepared_command.record_id, value_id
             )
             readers |= (await _readers(run, model, name))[0 if is_same else 1]
-    aliased = [
-        (model, name, record_id)
-        for model, record_id, name in await run.reader.fetch(_ALIASED, value_id)
-        if await unmask_input.text_in(run, model, name, "id", record_id) is not None
-    ]
+    aliased = await unmask_input.places_of_alias(run, value_id, row[0])
     for model, name, record_id in [*aliased, *await unmask_input.places_with_value(run, value_id)]:
         is_same = (model, record_id) == (prepared_command.model, prepared_command.record_id)
         readers |= (await _readers(run, model, name))[0 if is_same else 1]

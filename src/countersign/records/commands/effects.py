@@ -53,7 +53,7 @@ async def linked_value_ids(
     of the record."""
     unchanged_ids = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
     input_ids = {name: field_input.value_id for name, field_input in inputs.items() if field_input.value_id is not None}
-    return await value_aliases.displayed(run, model, record.id, unchanged_ids) | input_ids
+    return await value_aliases.displayed(run, model, record, unchanged_ids) | input_ids
 
 
 class EffectContext:

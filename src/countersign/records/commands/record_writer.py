@@ -166,7 +166,11 @@ async def update(
     """
     store = run.engine.adopted.get(model.name)
     if store is not None:
-        changed = {name: each.stored for name, each in field_inputs.items() if each.stored != record.values[name]}
+        changed = {
+            name: each.stored
+            for name, each in field_inputs.items()
+            if await is_change(run, model, record, name, each)
+        }
         checks.require_valid(run, model, {**record.values, **changed}, changed, field_inputs, command)
         return await store.update(run, model, record, field_inputs, command)
     return await _update_own(run, model, record, field_inputs, command)
@@ -357,7 +361,9 @@ async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collec
     """Return copies of a record's fields for audit entries, plans and stored responses (see `audit_copy`)."""
     value_ids = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(value_ids.values()))
-    by_domain = await run.engine.vault.aliases(run.transaction, model, record.id)
+    by_domain = record.aliases
+    if model not in run.engine.adopted:
+        by_domain = await run.engine.vault.aliases(run.transaction, model, record.id)
     copies: dict[str, Any] = {}
     for name in names:
         value_id = value_ids.get(name)
@@ -372,15 +378,25 @@ async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, 
     A masked caller must not be able to confirm a guess of the value. Text that such a caller writes in clear therefore
     always counts as a change, and a token is compared with the token that the caller sees for the current value.
     """
-    contains_own_token = bool(field_input.origins) and field_input.origins == (record.value_ids.get(name),)
+    shown_id = _shown_id(run, record, name)
+    contains_own_token = bool(field_input.origins) and field_input.origins == (shown_id,)
     if field_input.value_id is None and contains_own_token:
         return field_input.stored != record.values[name]
     if field_input.is_plain_text:
         return True
     if field_input.value_id is None or run.domain is None:
         return field_input.stored != record.values[name]
+    if model.table is not None:
+        return field_input.value_id != shown_id
     row = await run.transaction.fetch_one(_ALIAS_OF, model.name, record.id, name, run.domain.id)
     return field_input.value_id != (record.value_ids[name] if row is None else row[0])
+
+
+def _shown_id(run: Run, record: StoredRecord, name: str) -> int | None:
+    """Return the value id from which the writer's token of a field is computed. Aliases of records of our own are left
+    out."""
+    canonical_id = record.value_ids.get(name)
+    return canonical_id if run.domain is None else record.aliases.get(name, {}).get(run.domain.id, canonical_id)
 
 
 def _writes(

@@ -1,5 +1,6 @@
 """Stored records, the columns that a caller reads, and the SELECT statements of commands."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -22,13 +23,15 @@ from countersign.records.schema.snapshot import ALIASED
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record with every field as stored, and the value ids of its personal fields."""
+    """A record with every field as stored, and the value ids of its personal fields. `aliases` maps the fields of a
+    connected record to their aliases: the id of a token domain to the value id that only this domain uses."""
 
     id: str
     revision: int
     changed: int
     values: Mapping[str, Stored]
     value_ids: Mapping[str, int | None]
+    aliases: Mapping[str, Mapping[str, int]] = dataclasses.field(default_factory=dict[str, Mapping[str, int]])
 
 
 def record_of(model: Declared, row: Row) -> StoredRecord:

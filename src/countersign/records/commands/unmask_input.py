@@ -80,7 +80,18 @@ def _counted(token: PlaceholderToken, meanings: Mapping[str, str], long_labels: 
 
 
 _VALUE = "SELECT id, label, domain_id, hash FROM pii_value WHERE id = $1"
-_SEEN = "SELECT model, field, record_id FROM seen_place WHERE value_id = $1 AND domain_id = $2 ORDER BY model, field"
+# In a field with an alias of the domain, the agent may have written the value as a guess.
+_SEEN = """
+SELECT p.model, p.field, p.record_id
+FROM seen_place AS p
+WHERE p.value_id = $1 AND p.domain_id = $2 AND NOT EXISTS (
+    SELECT 1
+    FROM pii_alias AS a
+    WHERE a.model = p.model AND a.record_id = p.record_id AND a.field = p.field AND a.domain_id = p.domain_id
+        AND a.hash = $3
+)
+ORDER BY p.model, p.field
+"""
 _SEEN_BY_ALL = """
 SELECT DISTINCT p.value_id, v.hash, p.model, p.field, p.record_id
 FROM seen_place AS p
@@ -90,9 +101,10 @@ WHERE p.value_id IN ({places})
 ORDER BY p.value_id, p.model, p.field, p.record_id
 """
 _LITERAL = "SELECT text FROM literal WHERE value_id = $1"
-_ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1 AND domain_id = $2"
-_ALIASES = "SELECT value_id, model, record_id, field FROM pii_alias WHERE domain_id = $1 AND value_id IN ({places})"
-_ALIASES_OF_ALL = "SELECT value_id, model, record_id, field FROM pii_alias WHERE value_id IN ({places})"
+_ALIASED_BY_ANY = "SELECT model, record_id, field, hash FROM pii_alias WHERE value_id = $1"
+_ALIASED = f"{_ALIASED_BY_ANY} AND domain_id = $2"
+_ALIASES_OF_ALL = "SELECT value_id, model, record_id, field, hash FROM pii_alias WHERE value_id IN ({places})"
+_ALIASES = f"{_ALIASES_OF_ALL} AND domain_id = $1"
 _VALUE_IN_PLAN = """
 SELECT v.sealed
 FROM plan_value AS v
@@ -134,8 +146,8 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
     is_masked = view.fields[field.name] == "masked"
     field_input = FieldInput(None)
     if isinstance(value, str) and run.caller.view.is_masked:
-        value, field_input = await _replaced(run, field, value, name, is_masked=is_masked)
-    await _require_token(run, view, field, field_input, name)
+        is_connected = view.model.table is not None
+        value, field_input = await _replaced(run, field, value, name, is_masked=is_masked, is_connected=is_connected)
     try:
         stored_value = _stored(field, value, field_input)
     except BadValue as error:
@@ -148,23 +160,6 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
         _is_plain_text(run, field, field_input, is_masked=is_masked),
         field_input.origins,
     )
-
-
-async def _require_token(run: Run, view: ModelView, field: Field, field_input: FieldInput, name: str) -> None:
-    """Require one token of the field's label for a masked field of a connected table. The id of such a value is
-    computed from the value, so the token of a text in clear would show that another record has the same value. The
-    token of an alias stands for a text that the agent wrote in clear into a record of our own.
-
-    Raises:
-        BadInput: the input is anything else.
-    """
-    if view.model.table is None or view.fields[field.name] != "masked":
-        return
-    if field_input.value_id is None:
-        raise BadInput(f"{name} takes one placeholder token {field.personal}_… and nothing else")
-    row = await run.reader.fetch_one(_VALUE, field_input.value_id)
-    if row is not None and row[2] is not None:
-        raise BadInput(f"{name} takes no placeholder token of a text that you wrote in clear")
 
 
 def _is_blank(field: Field, value: object) -> bool:
@@ -286,7 +281,9 @@ async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dic
     return dict(await run.reader.fetch(text, *parameters.values))
 
 
-async def _replaced(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, FieldInput]:
+async def _replaced(
+    run: Run, field: Field, text: str, name: str, *, is_masked: bool, is_connected: bool
+) -> tuple[str, FieldInput]:
     """Return the text in which all tokens are replaced by their values in a single pass."""
     grammar = run.engine.grammar
     if not grammar.might_hold_token_or_near_miss(text):
@@ -297,7 +294,7 @@ async def _replaced(run: Run, field: Field, text: str, name: str, *, is_masked: 
         raise BadInput(f"token not allowed in {name}")
     if is_masked:
         _refuse_near_miss(run, text)
-    _require_alone(field, text, text_tokens, name)
+    _require_alone(field, text, text_tokens, name, is_connected=is_connected)
     meanings_by_token = await _resolved(run, text_tokens)
     meanings = {token: meaning[1] for token, meaning in meanings_by_token.items()}
     _require_fitting(run, field, text, text_tokens, meanings, name)
@@ -306,11 +303,15 @@ async def _replaced(run: Run, field: Field, text: str, name: str, *, is_masked: 
     return replaced, FieldInput(None, _link(text, text_tokens, field, origins), False, origins)
 
 
-def _require_alone(field: Field, text: str, tokens: Sequence[PlaceholderToken], name: str) -> None:
-    """Require that a token in a field with a format is the whole text. Otherwise the response would reveal whether the
-    token's value, combined with the other text, matches the format."""
+def _require_alone(
+    field: Field, text: str, tokens: Sequence[PlaceholderToken], name: str, *, is_connected: bool
+) -> None:
+    """Require that a token is the whole text of a field with a format, and of a short text of a connected table.
+    Otherwise the response would reveal whether the token's value, combined with the other text, matches the format or
+    fits the column."""
     has_format = isinstance(field, Text) and field.has_format
-    if has_format and any(token.label != LITERAL for token in tokens) and tokens[0].text != text:
+    is_whole = has_format or (is_connected and not isinstance(field, LongText))
+    if is_whole and any(token.label != LITERAL for token in tokens) and tokens[0].text != text:
         raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
 
@@ -396,8 +397,8 @@ async def _text_of(run: Run, label: str, value_id: int) -> str | None:
 async def _text_stored(run: Run, value_id: int, label: str, domain: Domain | None) -> str | None:
     """Return the text of a value from a record of our own tables that the caller sees. `domain` is that of an alias."""
     aliased = [] if domain is None else await run.reader.fetch(_ALIASED, value_id, domain.id)
-    for model, record_id, field in aliased:
-        text = await text_in(run, model, field, "id", record_id)
+    for alias in aliased:
+        text = await _text_of_alias(run, label, *alias)
         if text is not None:
             return text
     for model, field in fields_labelled(run, label):
@@ -405,6 +406,25 @@ async def _text_stored(run: Run, value_id: int, label: str, domain: Domain | Non
         if text is not None:
             return text
     return None
+
+
+async def _text_of_alias(
+    run: Run,
+    label: str,
+    model: str,
+    record_id: str,
+    field: str,
+    value_hash: bytes | None,
+    *,
+    in_clear: bool = False,
+) -> str | None:
+    """Return the text of an alias from its record, or None if the caller does not see it there, with `in_clear` if it
+    does not read it in clear. A record of our own has no `value_hash`."""
+    if value_hash is None:
+        view = run.caller.view.models.get(model)
+        is_readable = view is not None and (view.sees_in_clear(field) or not in_clear)
+        return await text_in(run, model, field, "id", record_id) if is_readable else None
+    return await _seen_text(run, SeenPlace(model, field, record_id), label, bytes(value_hash), in_clear=in_clear)
 
 
 class SeenPlace(NamedTuple):
@@ -418,15 +438,15 @@ class SeenPlace(NamedTuple):
 async def _text_seen(run: Run, value_id: int, label: str, value_hash: bytes) -> str | None:
     """Return the text of a value of a connected table from the first record in which the caller still sees it."""
     domain = run.caller.domain
-    for place in [] if domain is None else await _seen_places(run, value_id, domain.id):
+    for place in [] if domain is None else await _seen_places(run, value_id, domain.id, value_hash):
         text = await _seen_text(run, place, label, value_hash)
         if text is not None:
             return text
     return None
 
 
-async def _seen_places(run: Run, value_id: int, domain_id: str) -> list[SeenPlace]:
-    return [SeenPlace(*row) for row in await run.reader.fetch(_SEEN, value_id, domain_id)]
+async def _seen_places(run: Run, value_id: int, domain_id: str, value_hash: bytes) -> list[SeenPlace]:
+    return [SeenPlace(*row) for row in await run.reader.fetch(_SEEN, value_id, domain_id, value_hash)]
 
 
 async def _seen_text(
@@ -436,11 +456,12 @@ async def _seen_text(
     reads the field in clear. The text is read now, because no value of a connected table is stored."""
     view = run.caller.view.models.get(place.model)
     store = run.engine.adopted.get(place.model)
-    if view is None or store is None or not view.is_readable or place.field not in view.fields:
+    field = place.field if view is None else view.model.present_name(place.field)
+    if view is None or store is None or not view.is_readable or field not in view.fields:
         return None
-    if view.model.fields[place.field].personal != label or (in_clear and not view.sees_in_clear(place.field)):
+    if view.model.fields[field].personal != label or (in_clear and not view.sees_in_clear(field)):
         return None
-    return await store.text_with_hash(run, view, place.record_id, place.field, value_hash)
+    return await store.text_with_hash(run, view, place.record_id, field, value_hash)
 
 
 async def places_with_value(run: Run, value_id: int) -> list[SeenPlace]:
@@ -448,8 +469,17 @@ async def places_with_value(run: Run, value_id: int) -> list[SeenPlace]:
     row = await run.reader.fetch_one(_VALUE, value_id)
     if row is None or row[3] is None or run.caller.domain is None:
         return []
-    places = await _seen_places(run, value_id, run.caller.domain.id)
+    places = await _seen_places(run, value_id, run.caller.domain.id, bytes(row[3]))
     return [place for place in places if await _seen_text(run, place, row[1], bytes(row[3])) is not None]
+
+
+async def places_of_alias(run: Run, value_id: int, label: str) -> list[SeenPlace]:
+    """Return the fields with this alias of any domain that the caller sees."""
+    return [
+        SeenPlace(model, field, record_id)
+        for model, record_id, field, value_hash in await run.reader.fetch(_ALIASED_BY_ANY, value_id)
+        if await _text_of_alias(run, label, model, record_id, field, value_hash) is not None
+    ]
 
 
 def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
@@ -469,8 +499,8 @@ async def value_ids_in(run: Run, label: str, value_ids: Sequence[int]) -> frozen
     if run.caller.domain is not None:
         parameters = Parameters(run.caller.domain.id)
         text = _ALIASES.format(places=", ".join(parameters.put(value_id) for value_id in value_ids))
-        for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
-            if await text_in(run, model, field, "id", record_id) is not None:
+        for value_id, *alias in await run.reader.fetch(text, *parameters.values):
+            if await _text_of_alias(run, label, *alias) is not None:
                 occurring_ids.add(value_id)
     return frozenset(occurring_ids)
 
@@ -484,11 +514,10 @@ async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, 
         if not in_clear or run.view_of(model).sees_in_clear(field)
     ]
     occurring_ids = await _occurring_in(run, value_ids, readable_fields)
-    parameters = Parameters()
-    places = ", ".join(parameters.put(value_id) for value_id in value_ids)
-    text = _ALIASES_OF_ALL.format(places=places)
-    for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
-        if (model, field) in readable_fields and await text_in(run, model, field, "id", record_id) is not None:
+    places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
+    aliases = await run.reader.fetch(_ALIASES_OF_ALL.format(places=places), *value_ids)
+    for value_id, *alias in aliases:
+        if await _text_of_alias(run, label, *alias, in_clear=in_clear) is not None:
             occurring_ids.add(value_id)
     missing_ids = [value_id for value_id in value_ids if value_id not in occurring_ids]
     return frozenset(occurring_ids | await _seen_anywhere(run, label, missing_ids, in_clear=in_clear))

@@ -8,6 +8,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.model import indirect_sources
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
+from countersign.records.commands.select import StoredRecord
 from countersign.records.masking.vault import NewAlias, ValueKey
 from countersign.records.schema.snapshot import ALIASED
 
@@ -25,12 +26,14 @@ async def of_record(run: Run, model: Declared, record_id: str, names: Iterable[s
     return await run.engine.vault.aliases(run.transaction, model.name, record_id)
 
 
-async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mapping[str, int | None]) -> dict[str, int]:
+async def displayed(
+    run: Run, model: Declared, record: StoredRecord, value_ids: Mapping[str, int | None]
+) -> dict[str, int]:
     """Map each linked field of a record to the value id from which the writer's token is computed. The result is empty
     for writers who see no tokens."""
     if run.domain is None:
         return {}
-    aliases = await of_record(run, model, record_id, value_ids)
+    aliases = record.aliases if model.table is not None else await of_record(run, model, record.id, value_ids)
     return {
         name: aliases.get(name, {}).get(run.domain.id, value_id)
         for name, value_id in value_ids.items()

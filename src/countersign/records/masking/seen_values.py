@@ -202,14 +202,14 @@ class SeenValues:
         Raises:
             Unavailable: the ids of too many values collide.
         """
-        hashes = list(map(self._hash, values))
+        hashes = list(map(self.hash_of, values))
         found = {(value_hash, value.field): value for value_hash, value in zip(hashes, values, strict=True)}
         id_by_hash = await self._stored(tables, found, SeenBy(values[0].record_id, user_id), replaces=True)
         return [id_by_hash[value_hash] for value_hash in hashes]
 
     def has_hash(self, value: SeenValue, value_hash: bytes) -> bool:
         """Return whether this is the value whose hash the vault stores."""
-        return self._hash(value) == value_hash
+        return self.hash_of(value) == value_hash
 
     def _unknown(
         self, column: SeenColumn, value_ids: Sequence[int | None], seen_by: SeenBy | None
@@ -234,7 +234,8 @@ class SeenValues:
             self._placed.clear()
         self._placed.update(_place(stored[value_hash], seen_by, value) for (value_hash, _), value in found.items())
 
-    def _hash(self, value: SeenValue) -> bytes:
+    def hash_of(self, value: SeenValue) -> bytes:
+        """Return the keyed hash of a value. The vault stores it instead of the value."""
         label, text, *place, is_linked = value
         data = "\0".join((label, text) if is_linked else (label, *place, text)).encode("utf-8", "surrogatepass")
         # A copy is faster than a new object.
@@ -243,9 +244,9 @@ class SeenValues:
         return value_hash.digest()
 
     def _hashes(self, column: SeenColumn) -> list[bytes]:
-        """Return the hashes of the values of a column as `_hash` does."""
+        """Return the hashes of the values of a column as `hash_of` does."""
         if not column.is_linked:
-            return [self._hash(column.value(index)) for index in range(len(column.texts))]
+            return [self.hash_of(column.value(index)) for index in range(len(column.texts))]
         begun = self._linked.copy()
         begun.update(f"{column.label}\0".encode())
         hashes: list[bytes] = []

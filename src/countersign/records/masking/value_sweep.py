@@ -7,17 +7,22 @@ the database read the session of a person, a record that the person does not see
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from countersign.declare import Declared
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
-from countersign.kernel.database.port import Database
+from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.read_only import Busy, TooSlow
 from countersign.kernel.errors import InvalidRequest
 from countersign.records.access.view import Caller, View
+from countersign.records.masking import connected_aliases
+from countersign.records.masking.connected_aliases import Alias
 from countersign.records.masking.seen_values import SeenValue
+from countersign.records.masking.vault import Vault
 
 BATCH_SIZE = 500
 """The number of records in one statement. SQLite refuses conditions of 1,000 keys with several columns."""
@@ -45,9 +50,34 @@ WHERE (p.value_id, p.domain_id, p.model, p.field) > ($1, $2, $3, $4)
 ORDER BY p.value_id, p.domain_id, p.model, p.field
 LIMIT $5
 """
+# The newest entry about the existence of the record is its deletion by another application.
+_DELETED_AMONG = """
+SELECT e.record_id
+FROM audit_entry AS e
+WHERE e.model = $1 AND e.command = 'outside.delete' AND e.record_id IN {listed} AND NOT EXISTS (
+    SELECT 1
+    FROM audit_entry AS later
+    WHERE later.model = e.model AND later.record_id = e.record_id AND later.at >= e.at AND later.id <> e.id
+)
+"""
+_DELETED: Mapping[Dialect, str] = {
+    "postgres": _DELETED_AMONG.format(listed="(SELECT jsonb_array_elements_text($2::text::jsonb))"),
+    "sqlite": _DELETED_AMONG.format(listed="(SELECT value FROM json_each($2))"),
+}
+_ALIASES = """
+SELECT a.value_id, a.domain_id, a.model, a.field, a.record_id, d.user_id, v.label, a.hash, v.gone_day, u.id IS NOT NULL
+FROM pii_alias AS a
+JOIN pii_value AS v ON v.id = a.value_id
+LEFT JOIN token_domain AS d ON d.id = a.domain_id AND d.closed_at IS NULL
+LEFT JOIN "user" AS u ON u.id = d.user_id
+WHERE a.hash IS NOT NULL AND (a.value_id, a.domain_id, a.model, a.field, a.record_id) > ($1, $2, $3, $4, $5)
+ORDER BY a.value_id, a.domain_id, a.model, a.field, a.record_id
+LIMIT $6
+"""
 _PERSON = 'SELECT username, external_id, tenant FROM "user" WHERE id = $1'
 _MARK_GONE = "UPDATE pii_value SET gone_day = $2 WHERE id = $1 AND gone_day IS NULL"
 _MARK_FOUND = "UPDATE pii_value SET gone_day = NULL WHERE id = $1"
+_POSTPONE = "UPDATE pii_value SET gone_day = $2 WHERE id = $1 AND gone_day < $2"
 _REMOVE = "DELETE FROM seen_place WHERE value_id = $1"
 _REMOVE_PLACE = "DELETE FROM seen_place WHERE value_id = $1 AND domain_id = $2 AND model = $3 AND field = $4"
 # The one reference is that of the row in the connected database. Others are those of pending plans. Transactions lock
@@ -95,14 +125,24 @@ class _SeenRecord(NamedTuple):
     is_in_use: bool
 
 
+class _Examined(NamedTuple):
+    """What a read of places has shown: those that no longer have their value or are not in use, the ids of the values
+    that were found, and the ids of those of which this cannot be known now."""
+
+    gone: list[_SeenRecord]
+    found_ids: set[int]
+    unknown_ids: set[int]
+
+
 class ValueSweep:
     """Reads the places of values again, once a day for all processes."""
 
     def __init__(
-        self, database: Database, registry: Registry, stores: Mapping[str, ConnectedTexts], days: int
+        self, database: Database, vault: Vault, registry: Registry, stores: Mapping[str, ConnectedTexts], days: int
     ) -> None:
         """`days` is the number of days after which a value that is nowhere any more is erased."""
         self._database = database
+        self._vault = vault
         self._registry = registry
         self._stores = stores
         self._days = days
@@ -128,54 +168,83 @@ class ValueSweep:
     async def run(self, today: int) -> None:
         """Read all places again, and erase the values that have been gone for the number of days."""
         after: tuple[int, str, str, str] = (-1, "", "", "")
-        found_ids: set[int] = set()
+        found_ids, unknown_ids = set[int](), set[int]()
         while places := [_SeenRecord(*row) for row in await self._database.fetch(_PLACES, *after, BATCH_SIZE)]:
-            gone_places = set(await self._gone(places))
+            examined = await self._examined(places)
             # The first value may have been found in the last places of the previous batch.
-            found_ids &= {places[0].value_id}
-            found_ids |= {place.value_id for place in places if place not in gone_places}
-            await self._mark(places, found_ids, today)
+            found_ids = (found_ids & {places[0].value_id}) | examined.found_ids
+            unknown_ids = (unknown_ids & {places[0].value_id}) | examined.unknown_ids
+            await self._mark(_changes(places, found_ids, unknown_ids, today, today - self._days))
             after = places[-1][:4]
-            found_ids &= {places[-1].value_id}
             await asyncio.sleep(PAUSE_S)
+        await self._drop_aliases()
         await self._erase(today - self._days)
 
-    async def _mark(self, places: Sequence[_SeenRecord], found_ids: Set[int], today: int) -> None:
+    async def _drop_aliases(self) -> None:
+        """Drop the aliases of values that other applications have changed or deleted, and those of closed token
+        domains."""
+        after: tuple[int, str, str, str, str] = (-1, "", "", "", "")
+        while aliases := [_SeenRecord(*row) for row in await self._database.fetch(_ALIASES, *after, BATCH_SIZE)]:
+            for each in (await self._examined(aliases)).gone:
+                alias = Alias(each.record_id, each.field, each.domain_id, each.value_id, each.hash or b"")
+                async with self._database.transaction() as transaction:
+                    await connected_aliases.drop(transaction, self._vault, each.model, [alias])
+            after = aliases[-1][:5]
+            await asyncio.sleep(PAUSE_S)
+
+    async def _mark(self, changes: Iterable[tuple[str, Sequence[int | str]]]) -> None:
         """Note since when the values are gone. The places that are in use stay, because a value may come back."""
-        changes = list(_changes(places, found_ids, today))
+        changes = list(changes)
         if changes:
             async with self._database.transaction() as transaction:
                 for statement, values in changes:
                     await transaction.run(statement, *values)
 
-    async def _gone(self, places: Sequence[_SeenRecord]) -> list[_SeenRecord]:
-        """Return the places whose record no longer has the value, and those that are no longer in use."""
+    async def _examined(self, places: Sequence[_SeenRecord]) -> "_Examined":
+        """Read the records of the places."""
         groups: dict[tuple[str, str, str], list[_SeenRecord]] = {}
-        gone = [place for place in places if not place.is_in_use]
+        examined = _Examined([place for place in places if not place.is_in_use], set(), set())
         for place in places:
             if place.is_in_use:
                 groups.setdefault((place.user_id, place.model, place.field), []).append(place)
         for (user_id, model, field), group in groups.items():
-            gone += await self._gone_of_field(user_id, model, field, group)
-        return gone
+            gone, unknown = await self._examined_of_field(user_id, model, field, group)
+            examined.gone.extend(gone)
+            examined.unknown_ids.update(place.value_id for place in unknown)
+            found = set(group) - set(gone) - set(unknown)
+            examined.found_ids.update(place.value_id for place in found)
+        return examined
 
-    async def _gone_of_field(
+    async def _examined_of_field(
         self, user_id: str, model: str, field: str, places: Sequence[_SeenRecord]
-    ) -> Sequence[_SeenRecord]:
+    ) -> tuple[Sequence[_SeenRecord], Sequence[_SeenRecord]]:
+        """Return the places whose record no longer has the value, and those of which this cannot be known now."""
         store, declared = self._stores.get(model), self._registry.models.get(model)
         if store is None or declared is None or declared.present_name(field) not in declared.fields:
-            return places
+            return places, ()
         field = declared.present_name(field)
         person = await self._person(user_id)
         if store.is_suspended(model) or not store.is_session_complete(person):
-            # What the records have cannot be known now.
-            return ()
+            return (), places
         texts = await _texts(store, person, declared, field, places)
         if texts is None:
+            return (), places
+        hidden = await self._hidden(places, texts) if self._registry.session else ()
+        known = [place for place in places if place not in hidden]
+        return _without_value(store, known, texts, is_linked=declared.fields[field].linked), hidden
+
+    async def _hidden(
+        self, places: Sequence[_SeenRecord], texts: Mapping[str, str | None]
+    ) -> Sequence[_SeenRecord]:
+        """Return the places whose record policies may hide, for example since the person has moved to another tenant.
+        Such a record does not exist any more if triggers have recorded that another application deleted it."""
+        missing = [place for place in places if place.record_id not in texts]
+        if not missing:
             return ()
-        # Policies may hide a record that still exists, for example since the person has moved to another tenant.
-        known = [place for place in places if place.record_id in texts] if self._registry.session else places
-        return _without_value(store, known, texts, is_linked=declared.fields[field].linked)
+        listed = msgspec.json.encode(sorted({place.record_id for place in missing})).decode()
+        rows = await self._database.fetch(_DELETED[self._database.dialect], missing[0].model, listed)
+        deleted_ids = {str(row[0]) for row in rows}
+        return [place for place in missing if place.record_id not in deleted_ids]
 
     async def _person(self, user_id: str) -> Caller:
         """Return the person whose session the policies of the database read. A deleted person has no values."""
@@ -228,17 +297,22 @@ async def _texts(
 
 
 def _changes(
-    places: Sequence[_SeenRecord], found_ids: Set[int], today: int
+    places: Sequence[_SeenRecord], found_ids: Set[int], unknown_ids: Set[int], today: int, last_day: int
 ) -> Iterator[tuple[str, Sequence[int | str]]]:
     """Yield the statements that note since when the values of the places are gone, and remove places of erased values
-    and those that are no longer in use."""
+    and those that are no longer in use. Values that have been gone since `last_day` are erased, unless this cannot be
+    known today."""
     for place in places:
         if not place.is_in_use:
             yield _REMOVE_PLACE, place[:4]
     for place in {each.value_id: each for each in places}.values():
         if place.hash is None:
             yield _REMOVE, (place.value_id,)
-        elif place.value_id in found_ids and place.gone_day is not None:
-            yield _MARK_FOUND, (place.value_id,)
-        elif place.value_id not in found_ids and place.gone_day is None:
-            yield _MARK_GONE, (place.value_id, today)
+        elif place.value_id in found_ids:
+            if place.gone_day is not None:
+                yield _MARK_FOUND, (place.value_id,)
+        elif place.value_id not in unknown_ids:
+            if place.gone_day is None:
+                yield _MARK_GONE, (place.value_id, today)
+        else:
+            yield _POSTPONE, (place.value_id, last_day + 1)
