@@ -1,14 +1,11 @@
 """Opens the records of a data directory for an administrative command."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from countersign.cli import configuration
-from countersign.cli.admin import lock, open_store
+from countersign.cli.admin import open_store
 from countersign.cli.admin.open_store import Tables, prepare_data_directory
 from countersign.cli.output import Exit, Failure
 from countersign.declare import DeclarationError
@@ -146,10 +143,4 @@ def root_url(settings: Settings) -> str:
 
 def configured_url(settings: Settings) -> str | None:
     """Return the service's public address: the configured address, else that of the last server, else None."""
-    if settings.records_url:
-        return settings.records_url.rstrip("/")
-    try:
-        last_url: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["records"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return last_url if isinstance(last_url, str) and urlsplit(last_url).hostname else None
+    return open_store.public_url(settings, settings.records_url, "records")

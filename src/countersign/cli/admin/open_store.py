@@ -302,13 +302,18 @@ def _file_failure(error: OSError, failure: str) -> Failure:
 def root_url(settings: Settings) -> str:
     """Return the store's public address: the configured address, else the address of the last server, else the
     default."""
-    if settings.distribution_url:
-        return settings.distribution_url.rstrip("/")
+    return public_url(settings, settings.distribution_url, "distribution") or DEFAULT_SERVER
+
+
+def public_url(settings: Settings, configured: str, service: str) -> str | None:
+    """Return the public address of a service: the configured address, else that of the last server, else None."""
+    if configured:
+        return configured.rstrip("/")
     try:
-        last_url: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["distribution"]
+        last_url: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())[service]
     except (OSError, ValueError, KeyError, TypeError):
-        return DEFAULT_SERVER
-    return last_url if isinstance(last_url, str) and urlsplit(last_url).hostname else DEFAULT_SERVER
+        return None
+    return last_url if isinstance(last_url, str) and urlsplit(last_url).hostname else None
 
 
 async def pending(settings: Settings) -> list[str]:
