@@ -70,9 +70,10 @@ class Module:
     modules that need it. `label_de` is the label in German, and `icon` the lucide icon of models that declare none.
     `search_path` are the schemas in which the views and functions of an existing database find their names, for models
     with a table of that database. `session` maps settings that row-level security policies of that database read to
-    fields of the person who calls: {"app.tenant": "user.tenant"}. `hooks` are the functions of `on` for models
-    of modules that it needs. `source` is the file that declares the module, and `is_text` says whether that is a module
-    text, and not the code of a package.
+    fields of the person who calls: {"app.tenant": "user.tenant"}. `session_roles` maps roles of people to the role of
+    that database with which its tables are read and written: {"sales": "app_sales"}. `hooks` are the functions of `on`
+    for models of modules that it needs. `source` is the file that declares the module, and `is_text` says whether that
+    is a module text, and not the code of a package.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Module:
         kinds: Sequence[type[Field]] = (),
         search_path: Sequence[str] = (),
         session: Mapping[str, str] | None = None,
+        session_roles: Mapping[str, str] | None = None,
         hooks: Sequence[Hook] = (),
     ) -> None:
         self.name = name
@@ -104,6 +106,7 @@ class Module:
         self.kinds = tuple(kinds)
         self.search_path = tuple(search_path)
         self.session = dict(session or {})
+        self.session_roles = dict(session_roles or {})
         self.hooks = tuple(hooks)
         self.is_text = False
         frame = inspect.currentframe()

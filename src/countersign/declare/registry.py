@@ -38,6 +38,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         modules.actions_named,
         modules.settings_named,
         modules.sessions_are_valid,
+        modules.session_roles_are_valid,
         fields.fields_present,
         workflows.one_workflow,
     ),
@@ -212,9 +213,15 @@ class Registry:
 
     @cached_property
     def session(self) -> Mapping[str, str]:
-        """Map each setting that policies of an existing database read to the field of the person that supplies its
-        value."""
-        return {name: value for module in self.modules for name, value in module.session.items()}
+        """Map each setting that policies of an existing database read to the field of the person that it is taken
+        from. The setting `role` of PostgreSQL is the role of the database."""
+        settings = {name: value for module in self.modules for name, value in module.session.items()}
+        return {**settings, "role": modules.SESSION_ROLE} if self.session_roles else settings
+
+    @cached_property
+    def session_roles(self) -> Mapping[str, str]:
+        """Map roles of people to the roles of an existing database with which its tables are read and written."""
+        return {name: role for module in self.modules for name, role in module.session_roles.items()}
 
     @cached_property
     def labels(self) -> frozenset[str]:

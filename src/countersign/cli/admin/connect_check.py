@@ -107,9 +107,9 @@ async def _unreadable(address: str, file: ModuleFile, database: Database) -> lis
 
 
 def _needs_session(file: ModuleFile, code: str) -> bool:
-    """Return whether the statement may have failed because a policy reads a setting that the module's `session` sets
-    for each person."""
-    return "session" in dict(file.text.module.options) and code in key_check.NEEDS_SESSION
+    """Return whether a statement may have failed because a policy needs a value of the person who calls."""
+    options = dict(file.text.module.options)
+    return ("session" in options or "session_roles" in options) and code in key_check.NEEDS_SESSION
 
 
 def _unreadable_reason(code: str) -> tuple[str, str]:

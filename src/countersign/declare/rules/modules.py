@@ -39,6 +39,8 @@ def settings_named(declarations: Declarations) -> Iterator[str]:
 
 SESSION_VALUES = ("user.id", "user.username", "user.external_id", "user.tenant")
 """The fields of a person that can supply the value of a setting for row-level security policies."""
+SESSION_ROLE = "user.role"
+"""What the setting `role` is taken from: the one role of the person that `session_roles` names."""
 _SETTING_NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)+", re.ASCII)
 _MAX_SETTING_LENGTH, _MAX_SETTINGS = 63, 10
 
@@ -57,6 +59,19 @@ def sessions_are_valid(declarations: Declarations) -> Iterator[str]:
                 yield module_error(module, f"session takes {name} from {value!r}: take it from one of {known}")
             if given.setdefault(name, value) != value:
                 yield module_error(module, f"another module takes {name} from {given[name]}: take it from one field")
+
+
+def session_roles_are_valid(declarations: Declarations) -> Iterator[str]:
+    """Require that roles of people are mapped to names of database roles, and that modules agree on them."""
+    given: dict[str, str] = {}
+    for module in declarations.modules:
+        for name, role in module.session_roles.items():
+            if not name or not role or "\0" in role or len(role.encode()) > _MAX_SETTING_LENGTH:
+                yield module_error(
+                    module, f"session_roles maps {name!r} to {role!r}, which is no name of a role: correct it"
+                )
+            if given.setdefault(name, role) != role:
+                yield module_error(module, f"another module maps {name} to {given[name]}: map it to one role")
 
 
 def needs_enabled(declarations: Declarations) -> Iterator[str]:

@@ -142,7 +142,8 @@ async def require_narrow_rights(registry: Registry, database: ExistingDatabase, 
         Unavailable: the database cannot answer now.
     """
     relations = {each.table.relation for each in adopted_models(registry).values() if each.table is not None}
-    await privileges.require_narrow(database, relations, accepts_wide=accepts_wide)
+    roles = sorted(set(registry.session_roles.values()))
+    await privileges.require_narrow(database, relations, roles, accepts_wide=accepts_wide)
 
 
 async def stores(
@@ -183,7 +184,7 @@ async def stores(
     tables = AdoptedTables(database.dialect, {}, await columns.folds_unicode(database), await columns.is_utf8(database))
     suspensions = Suspensions(database, models, read_tables, tables.by_model)
     await suspensions.check()
-    sessions = Sessions(registry.session, _search_path(registry))
+    sessions = Sessions(registry.session, registry.session_roles, _search_path(registry))
     store = AdoptedStore(database, tables, secret, suspensions, sessions, models, is_shared=is_shared, replica=replica)
     return dict.fromkeys(models, store)
 
@@ -299,8 +300,9 @@ def _require_utc(models: Mapping[str, Declared]) -> None:
 
 def _require_no_session(registry: Registry) -> None:
     for module in registry.modules:
-        if module.session:
-            raise DeclarationError(f"{module.source}: a SQLite file has no policies for rows: take session out")
+        if module.session or module.session_roles:
+            name = "session" if module.session else "session_roles"
+            raise DeclarationError(f"{module.source}: a SQLite file has no policies for rows: take {name} out")
 
 
 class AdoptedStore:

@@ -75,6 +75,7 @@ ORDER BY a.value_id, a.domain_id, a.model, a.field, a.record_id
 LIMIT $6
 """
 _PERSON = 'SELECT username, external_id, tenant FROM "user" WHERE id = $1'
+_ROLES = 'SELECT r.title FROM user_role AS u JOIN role AS r ON r.id = u.role WHERE u."user" = $1'
 _MARK_GONE = "UPDATE pii_value SET gone_day = $2 WHERE id = $1 AND gone_day IS NULL"
 _MARK_FOUND = "UPDATE pii_value SET gone_day = NULL WHERE id = $1"
 _POSTPONE = "UPDATE pii_value SET gone_day = $2 WHERE id = $1 AND gone_day < $2"
@@ -251,7 +252,8 @@ class ValueSweep:
         row = await self._database.fetch_one(_PERSON, user_id)
         if row is None:
             return Caller("person", "", "", "", View({}))
-        return Caller("person", user_id, row[0], "", View({}), external_id=row[1], tenant=row[2])
+        roles = frozenset(each[0] for each in await self._database.fetch(_ROLES, user_id))
+        return Caller("person", user_id, row[0], "", View({}), roles, external_id=row[1], tenant=row[2])
 
     async def _erase(self, last_day: int) -> None:
         """Erase the values that have been gone since this day. A pending plan keeps its values until it is decided: the
