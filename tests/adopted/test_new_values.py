@@ -1,6 +1,7 @@
 """Agents write personal values in clear into connected tables. They then see tokens that no equal value has, so that
 they cannot confirm a guess."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -312,6 +313,19 @@ async def test_the_sweep_drops_aliases_of_what_other_applications_change(
     assert kept == 2
     assert await shop.inside.rows("SELECT record_id FROM pii_alias") == []
     assert await shop.inside.rows("SELECT id FROM pii_value WHERE domain_id IS NOT NULL") == []
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+async def test_a_read_waits_for_the_aliases_of_a_plan_that_commits(shop: Shop, scout: Scout) -> None:
+    _, bob, _ = await scout.customers()
+    await scout.call("update", id=bob["id"], email=BOB)
+
+    async with shop.inside.service.records.database.transaction():
+        read = asyncio.create_task(scout.get(bob))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(read), 0.3)
+
+    assert await read == bob
 
 
 async def test_the_aliases_of_an_agent_that_has_written_much_are_found_by_record(

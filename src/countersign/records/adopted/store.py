@@ -48,6 +48,7 @@ from countersign.records.masking.record_ids import KeyKind, RecordIds
 from countersign.records.masking.seen_values import SeenBy, SeenColumn, SeenValue, SeenValues
 
 _READING = frozenset(TABLE_COMMANDS)
+_PENDING = "SELECT 1 FROM plan WHERE person = $1 AND agent = $2 AND state = 'pending' LIMIT 1"
 BATCHES_TOGETHER = 10
 """The number of batches of a stream whose values are looked up together. They have at most 5,000 rows."""
 MAX_STATEMENTS = 4
@@ -625,9 +626,20 @@ class AdoptedStore:
         seen_by = _seen_by(run.caller)
         if seen_by is None:
             return await self._seen.ids(run, columns)
-        aliases = await self._aliases.of_columns(run, model, seen_by.domain_id, columns)
+        aliases = await self._aliases_of(run, model, seen_by.domain_id, columns)
         if not aliases:
             return await self._seen.ids(run, columns, seen_by)
         value_ids = iter(await self._seen.ids(run, [_without(each, aliases) for each in columns], seen_by))
         known_ids = (aliases.get((record_id, each.field)) for each in columns for record_id in each.record_ids)
         return [next(value_ids) if known_id is None else known_id for known_id in known_ids]
+
+    async def _aliases_of(
+        self, run: Run, model: Declared, domain_id: str, columns: Sequence[SeenColumn]
+    ) -> dict[tuple[str, str], int]:
+        """Return the aliases of values that were read. A SQLite file of others is committed shortly before our own. If
+        a plan of the agent may be committing, wait until its aliases are there as well."""
+        may_wait = self._writer is not None and run.dialect == "sqlite" and run.open_transaction is None
+        if not may_wait or await run.reader.fetch_one(_PENDING, run.caller.user_id, run.caller.agent) is None:
+            return await self._aliases.of_columns(run, model, domain_id, columns)
+        async with run.writing() as write_run:
+            return await self._aliases.of_columns(write_run, model, domain_id, columns)
