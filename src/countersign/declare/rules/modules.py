@@ -68,7 +68,7 @@ def session_roles_are_valid(declarations: Declarations) -> Iterator[str]:
         for name, role in module.session_roles.items():
             if not name or not role or "\0" in role or len(role.encode()) > _MAX_SETTING_LENGTH:
                 yield module_error(
-                    module, f"session_roles maps {name!r} to {role!r}, which is no name of a role: correct it"
+                    module, f"session_roles maps {name!r} to {role!r}, which cannot be the name of a role: correct it"
                 )
             if given.setdefault(name, role) != role:
                 yield module_error(module, f"another module maps {name} to {given[name]}: map it to one role")

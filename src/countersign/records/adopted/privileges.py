@@ -80,15 +80,18 @@ async def _reasons(
     """Map each role to the wide rights that it has. The name of the role that is connected is empty."""
     named = json.dumps([dict(zip("st", schema_and_table(each), strict=True)) for each in relations])
     rows = await database.scan(_RIGHTS, named, json.dumps(list(roles)))
-    usable = {str(name) for name, _, is_member, *_ in rows if is_member}
+    _require_members(roles, {str(name) for name, _, is_member, *_ in rows if is_member})
+    found: dict[str, list[str]] = {}
+    for name, is_connected, _, *rights in rows:
+        reasons = [reason for reason, is_held in zip(_REASONS, rights, strict=True) if is_held]
+        found["" if is_connected else f" {name}"] = [_SUPERUSER] if _SUPERUSER in reasons else reasons
+    return found
+
+
+def _require_members(roles: Collection[str], usable: Collection[str]) -> None:
     for role in roles:
         if role not in usable:
             raise DeclarationError(
                 f"session_roles: the connected database has no role {role}, or the role of its URL is not a member of "
                 "it: correct the name, or grant the role"
             )
-    found: dict[str, list[str]] = {}
-    for name, is_connected, _, *rights in rows:
-        reasons = [reason for reason, is_held in zip(_REASONS, rights, strict=True) if is_held]
-        found["" if is_connected else f" {name}"] = [_SUPERUSER] if _SUPERUSER in reasons else reasons
-    return found
