@@ -78,14 +78,8 @@ class ConnectedAliases:
     ) -> dict[tuple[str, str], int]:
         """Map the id and the field of those records whose value has an alias in the domain to the alias. Call this
         after the values are read: an alias is committed together with its value."""
-        rows = await tables.reader.fetch(_OF_DOMAIN, domain_id, model.name)
-        aliases = list(map(_alias, rows))
-        if len(rows) > MAX_TOGETHER:
-            record_ids = list(dict.fromkeys(record_id for column in columns for record_id in column.record_ids))
-            aliases = await _of_records(tables, model, record_ids)
-        named = {
-            (each.record_id, model.present_name(each.field)): each for each in aliases if each.domain_id == domain_id
-        }
+        aliases = await _of_domain(tables, model, domain_id, columns)
+        named = {(each.record_id, model.present_name(each.field)): each for each in aliases}
         return {
             (record_id, column.field): alias.value_id
             for column in (columns if named else ())
@@ -155,6 +149,16 @@ def personal_values(model: Declared, record_id: str, values: Mapping[str, Stored
 async def _take(transaction: Transaction, vault: Vault, new_alias: NewAlias, domain_id: str) -> ValueKey:
     copied_key = None if new_alias.copied_id is None else await vault.hold_existing(transaction, new_alias.copied_id)
     return copied_key or await vault.create_alias_id(transaction, new_alias.value.label, domain_id)
+
+
+async def _of_domain(
+    tables: OwnTables, model: Declared, domain_id: str, columns: Sequence[SeenColumn]
+) -> list[Alias]:
+    rows = await tables.reader.fetch(_OF_DOMAIN, domain_id, model.name)
+    if len(rows) <= MAX_TOGETHER:
+        return list(map(_alias, rows))
+    record_ids = list(dict.fromkeys(record_id for column in columns for record_id in column.record_ids))
+    return [each for each in await _of_records(tables, model, record_ids) if each.domain_id == domain_id]
 
 
 async def _of_records(tables: OwnTables, model: Declared, record_ids: Sequence[str]) -> list[Alias]:
