@@ -29,7 +29,7 @@ from countersign.kernel.security import external_jwt, passwords
 from countersign.records import base_models
 from countersign.records.access import agent_tokens, people, visibility
 from countersign.records.masking.placeholder_tokens import Grammar
-from countersign.store.ask import items, lexicon, parser
+from countersign.store.ask import lexicon, parser, word_lookup
 from countersign.store.auth.oauth import clients
 from countersign.store.catalog import projection, search, versions
 from countersign.store.redeem import codes
@@ -81,12 +81,12 @@ _GRAMMAR = Grammar(["EMAIL", "PERSON", "PHONE", "LITERAL"])
 def read_question(text: str) -> object:
     """Return all work on a question except the database queries."""
     tokens = lexicon.tokens_of(text)
-    for run in items.spans(text, tokens):
+    for run in word_lookup.spans(text, tokens):
         projection.lookup_key(run.text)
         search.words(run.text)
-    for token in tokens[: items.MAX_UNKNOWN]:
+    for token in tokens[: word_lookup.MAX_UNKNOWN]:
         lexicon.respelled(token.word)
-    return parser.QuestionParser(tokens, items.Recognition(text, tokens, (), _FRIDAY))
+    return parser.QuestionParser(tokens, word_lookup.Recognition(text, tokens, (), _FRIDAY))
 
 
 QUESTIONS: Mapping[str, Callable[[int], str]] = {

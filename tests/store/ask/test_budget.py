@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.store.ask import items
+from countersign.store.ask import word_lookup
 from countersign.store.ask.lexicon import MAX_TOKENS, tokens_of
 from countersign.store.context import Store
 from tests.store.ask.shelf import ask_shelf
@@ -16,7 +16,7 @@ def test_no_more_than_400_words_are_read() -> None:
 def test_no_more_than_300_runs_of_words_are_looked_up() -> None:
     question = " ".join(f"w{number}" for number in range(300))
 
-    assert len(items.spans(question, tokens_of(question))) == items.MAX_SPANS
+    assert len(word_lookup.spans(question, tokens_of(question))) == word_lookup.MAX_SPANS
 
 
 async def test_only_the_first_unknown_words_are_looked_up(shelf: Store) -> None:
@@ -26,7 +26,7 @@ async def test_only_the_first_unknown_words_are_looked_up(shelf: Store) -> None:
 
     assert answer.status == "refused"
     assert len(answer.unused) <= 100
-    assert items.MAX_UNKNOWN < 100
+    assert word_lookup.MAX_UNKNOWN < 100
 
 
 @pytest.mark.parametrize("text", ["w " * 61, "x" * 300, "(" * 60, "\ufdfa" * 2_000, "games and " * 200])

@@ -16,10 +16,10 @@ from msgspec.structs import astuple, replace
 
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database
-from countersign.store.ask.items import recognize
 from countersign.store.ask.lexicon import DENIALS, LISTS, tokens_of, without_keys
 from countersign.store.ask.parser import MULTIPLE, OF_OTHERS, QuestionParser, Reading
 from countersign.store.ask.scope import SLOT_OF_FIELD, Item
+from countersign.store.ask.word_lookup import recognize
 from countersign.store.catalog import filter as filters
 from countersign.store.catalog import filter_queries, names
 from countersign.store.catalog.filter import (

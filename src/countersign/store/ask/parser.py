@@ -23,9 +23,9 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from countersign.store.ask.dates import EARLIEST, LATEST
-from countersign.store.ask.items import Corrected, Recognition
 from countersign.store.ask.lexicon import COURTESY, LISTS, WordToken
 from countersign.store.ask.scope import AUXILIARIES, QUESTION_WORDS, SENTENCE_ENDS, SLOT_OF_FIELD, Item, Scope
+from countersign.store.ask.word_lookup import Corrected, Recognition
 from countersign.store.catalog.filter import KNOWN, SLOTS, Filter, Values, with_slots
 from countersign.store.catalog.search import words as terms_of
 
