@@ -49,6 +49,21 @@ function serverFiles(): Plugin {
   };
 }
 
+interface ModuleGraph {
+  getModuleInfo(id: string): { importers: readonly string[] } | null;
+}
+
+/** Return whether the first script of the app imports the module, directly or through other modules. */
+function isLoadedFirst(app: string, id: string, graph: ModuleGraph): boolean {
+  const importers = new Set([id]);
+  for (const importer of importers) {
+    for (const next of graph.getModuleInfo(importer)?.importers ?? []) {
+      importers.add(next);
+    }
+  }
+  return importers.has(join(import.meta.dirname, app, "main.tsx"));
+}
+
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
@@ -61,8 +76,18 @@ export default defineConfig({
     reportCompressedSize: false,
     rollupOptions: {
       input: Object.fromEntries(APPS.map((name) => [name, `${name}/main.tsx`])),
-      // Modules that both apps load are put into one file, so that the first page requests few files.
-      output: { advancedChunks: { groups: [{ name: "shared", test: /node_modules|\/shared\/(?!design\.tsx|chart)/ }] } },
+      // Few files are requested for a page. The modules that both apps load are in one file, and so are those that an
+      // app loads first, and those of the work app that several of its pages load.
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: "shared", test: /node_modules|preload-helper|\/shared\/(?!design\.tsx|chart)/ },
+            ...APPS.map((app) => ({ name: (id: string, context: ModuleGraph) => (isLoadedFirst(app, id, context) ? app : null) })),
+            { name: "work-pages", test: /\/frontend\/work\//, minShareCount: 2 },
+          ],
+          includeDependenciesRecursively: false,
+        },
+      },
     },
   },
   plugins: [serverFiles()],
