@@ -25,6 +25,7 @@ FLOORS = {
     "fifteenth.jsonl": (88, 88, 6),
     "eighteenth.jsonl": (90, 90, 7),
     "nineteenth.jsonl": (82, 85, 7),
+    "twentieth.jsonl": (86, 87, 7),
     "seventeenth.jsonl": (87, 88, 8),
     "sixteenth.jsonl": (92, 93, 5),
     "fourteenth.jsonl": (83, 84, 9),
