@@ -28,7 +28,6 @@ from countersign.settings import Settings
 from tests.records.office import ROOT_URL
 from tests.records.worlds.asking import GeneratedRequest, RequestSequence
 from tests.records.worlds.building import PASSWORD, STARTED, OpenWorld, Variant, salt_anew
-from tests.records.worlds.carrying import Carrier, ResponseMeaning
 from tests.records.worlds.comparing import (
     MANY_TOKENS,
     MOST_KINSHIP,
@@ -38,6 +37,7 @@ from tests.records.worlds.comparing import (
     WorldComparison,
     look,
 )
+from tests.records.worlds.transports import ResponseMeaning, Transport
 from tests.servers.countersign import MASTER_KEY
 
 Audience = Literal["everything", "limited"]
@@ -581,7 +581,7 @@ class RevisionRenaming:
     back: dict[str, str] = field(default_factory=dict[str, str])
 
     def canonical(
-        self, asked: GeneratedRequest, answers: Sequence[httpx.Response], heard: Sequence[ResponseMeaning]
+        self, asked: GeneratedRequest, answers: Sequence[httpx.Response], meanings: Sequence[ResponseMeaning]
     ) -> list[str]:
         """Return the bodies with 0 in place of each revision.
 
@@ -610,7 +610,7 @@ def _without_revisions(answer: httpx.Response) -> tuple[list[str], str]:
 
 async def compare(
     worlds: tuple[ConnectedWorld, ConnectedWorld], who: Audience, requests: ConnectedRequests, count: int,
-    carrier: Carrier,
+    transport: Transport,
 ) -> ComparisonCounts:
     """Send `count` requests to both worlds, while other applications write both databases. A person approves most plans
     at once.
@@ -624,7 +624,7 @@ async def compare(
         for world in reversed(pair):
             await look(world, who, requests)
     renaming = TokenRenaming(sorted(pair[0].service.records.registry.labels))
-    asking = WorldComparison(pair, who, requests, carrier, renaming, canonical=RevisionRenaming().canonical)
+    asking = WorldComparison(pair, who, requests, transport, renaming, canonical=RevisionRenaming().canonical)
     now = clock.later(STARTED, seconds=60)
     for number in range(count):
         asked = requests.next()

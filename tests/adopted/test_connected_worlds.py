@@ -25,8 +25,8 @@ from tests.adopted.connected_worlds import (
 )
 from tests.figures import Figures
 from tests.records.worlds import leaking_out
-from tests.records.worlds.carrying import MCP, REST, Carrier
 from tests.records.worlds.comparing import ResponsesDiffer
+from tests.records.worlds.transports import MCP, REST, Transport
 from tests.servers.postgres import PostgresFactory
 
 PAIRS = 60
@@ -35,7 +35,7 @@ ALL_PAIRS = 5_000
 PAIRS_OF_WORLDS = 10
 
 audiences = pytest.mark.parametrize("audience", get_args(Audience))
-carriers = pytest.mark.parametrize("carrier", [REST, MCP], ids=["REST", "MCP"])
+transports = pytest.mark.parametrize("transport", [REST, MCP], ids=["REST", "MCP"])
 
 NewUrl = Callable[[], str]
 """Returns the address of a new database."""
@@ -54,22 +54,22 @@ def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> NewUrl:
 
 
 async def run(
-    folder: Path, new_url: NewUrl, audience: Audience, carrier: Carrier, *, seed: int, count: int
+    folder: Path, new_url: NewUrl, audience: Audience, transport: Transport, *, seed: int, count: int
 ) -> tuple[Counter[int], int]:
     """Compare two new databases. Return how often each status was returned, and the number of tokens."""
     folder.mkdir()
     async with open_pair(folder, (new_url(), new_url()), audience) as worlds:
         requests = ConnectedRequests(worlds[0].built.service.records.registry, seed)
-        counts = await compare(worlds, audience, requests, count, carrier)
+        counts = await compare(worlds, audience, requests, count, transport)
     return counts.statuses, counts.tokens
 
 
 @audiences
-@carriers
+@transports
 async def test_two_databases_answer_the_same(
-    tmp_path: Path, new_url: NewUrl, audience: Audience, carrier: Carrier
+    tmp_path: Path, new_url: NewUrl, audience: Audience, transport: Transport
 ) -> None:
-    statuses, tokens = await run(tmp_path / "pair", new_url, audience, carrier, seed=1, count=PAIRS)
+    statuses, tokens = await run(tmp_path / "pair", new_url, audience, transport, seed=1, count=PAIRS)
 
     assert statuses[200] > PAIRS / 5, "hardly any request was a good one"
     assert tokens > 40
@@ -94,23 +94,23 @@ def new_copy(request: pytest.FixtureRequest, tmp_path: Path) -> NewCopy:
 
 
 async def run_writing(
-    folder: Path, new_url: NewCopy, audience: Audience, carrier: Carrier, *, seed: int, count: int
+    folder: Path, new_url: NewCopy, audience: Audience, transport: Transport, *, seed: int, count: int
 ) -> tuple[Counter[int], int]:
     """Compare two new databases whose tables agents propose to write. Return what `run` returns."""
     folder.mkdir()
     async with open_writable_pair(folder, new_url, audience) as worlds:
         requests = WritingRequests(worlds[0].built.service.records.registry, seed)
-        counts = await compare(worlds, audience, requests, count, carrier)
+        counts = await compare(worlds, audience, requests, count, transport)
     return counts.statuses, counts.tokens
 
 
 @audiences
-@carriers
+@transports
 async def test_two_databases_answer_the_same_to_agents_that_write_tokens(
-    tmp_path: Path, new_copy: NewCopy, audience: Audience, carrier: Carrier
+    tmp_path: Path, new_copy: NewCopy, audience: Audience, transport: Transport
 ) -> None:
     statuses, tokens = await run_writing(
-        tmp_path / "pair", new_copy, audience, carrier, seed=1, count=2 * PAIRS
+        tmp_path / "pair", new_copy, audience, transport, seed=1, count=2 * PAIRS
     )
 
     assert statuses[202] > PAIRS / 10, f"hardly any request became a plan: {statuses}"
@@ -183,15 +183,15 @@ async def test_a_planted_leak_is_caught(
 
 @pytest.mark.full
 @audiences
-@carriers
+@transports
 async def test_two_databases_answer_the_same_to_five_thousand_requests_of_agents_that_write_tokens(
-    tmp_path: Path, new_copy: NewCopy, audience: Audience, carrier: Carrier, figures: Figures
+    tmp_path: Path, new_copy: NewCopy, audience: Audience, transport: Transport, figures: Figures
 ) -> None:
     statuses: Counter[int] = Counter()
     tokens, began_s = 0, perf_counter()
     for seed in range(2, 2 + PAIRS_OF_WORLDS):
         new_statuses, seen = await run_writing(
-            tmp_path / f"pair{seed}", new_copy, audience, carrier, seed=seed, count=ALL_PAIRS // PAIRS_OF_WORLDS
+            tmp_path / f"pair{seed}", new_copy, audience, transport, seed=seed, count=ALL_PAIRS // PAIRS_OF_WORLDS
         )
         statuses += new_statuses
         tokens += seen
@@ -202,15 +202,15 @@ async def test_two_databases_answer_the_same_to_five_thousand_requests_of_agents
 
 @pytest.mark.full
 @audiences
-@carriers
+@transports
 async def test_two_databases_answer_the_same_to_five_thousand_requests(
-    tmp_path: Path, new_url: NewUrl, audience: Audience, carrier: Carrier, figures: Figures
+    tmp_path: Path, new_url: NewUrl, audience: Audience, transport: Transport, figures: Figures
 ) -> None:
     statuses: Counter[int] = Counter()
     tokens, began_s = 0, perf_counter()
     for seed in range(2, 2 + PAIRS_OF_WORLDS):
         folder, requests = tmp_path / f"pair{seed}", ALL_PAIRS // PAIRS_OF_WORLDS
-        new_statuses, seen = await run(folder, new_url, audience, carrier, seed=seed, count=requests)
+        new_statuses, seen = await run(folder, new_url, audience, transport, seed=seed, count=requests)
         statuses += new_statuses
         tokens += seen
     counted = {str(status): times for status, times in sorted(statuses.items())}

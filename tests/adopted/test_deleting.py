@@ -21,7 +21,7 @@ from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions, rights
 from countersign.records.approvals.proposals import Proposal
 from tests.adopted.shop import MARK, MODULE, SQLITE, Shop, make_postgres, make_sqlite, open_shop
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 from tests.servers.postgres import Cluster
 
 # Purchases go with their customer, visits forget the customer, and lines prevent the deletion of their order.

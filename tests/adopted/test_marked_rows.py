@@ -16,7 +16,7 @@ from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 from tests.servers.postgres import Cluster
 
 MARKS = {

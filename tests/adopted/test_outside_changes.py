@@ -13,7 +13,7 @@ from countersign.declare.registry import Registry
 from countersign.records import base_models
 from countersign.records.commands import outside_changes
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, open_shop
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 from tests.servers.postgres import Cluster
 
 

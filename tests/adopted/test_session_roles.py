@@ -18,7 +18,7 @@ from countersign.records.adopted import store
 from countersign.records.adopted.privileges import WideRights
 from countersign.records.adopted.store import AdoptedStore
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 from tests.servers.postgres import Cluster
 
 TABLES = """

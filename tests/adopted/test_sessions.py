@@ -28,7 +28,7 @@ from countersign.records.commands.errors import BadInput
 from countersign.records.dispatch import require_command
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
 from tests.adopted.test_token_attacks import is_unknown, resolve
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 from tests.servers.postgres import Cluster
 
 SESSION = {"app.tenant": "user.tenant", "app.account": "user.external_id"}

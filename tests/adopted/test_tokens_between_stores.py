@@ -16,7 +16,7 @@ from countersign.records.approvals.proposals import Proposal
 from countersign.records.dispatch import require_command
 from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, open_shop
 from tests.adopted.test_sessions import POLICIES, SESSION
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 from tests.servers.postgres import Cluster
 
 CARD = model("Card", {"email": Text(personal="EMAIL")})

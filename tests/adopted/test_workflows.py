@@ -18,7 +18,7 @@ from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
 from tests.adopted.shop import MODULE, Shop, open_shop
 from tests.adopted.writable import make_writable
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 
 STATES = Select("new", values={"new": "new", "paid": "paid", "on hold": "on_hold"}, unknown="other")
 ORDERS = Workflow("state", pay=Move("new", "on_hold", to="paid"), hold=Move("new", to="on_hold", label="Put on hold"))

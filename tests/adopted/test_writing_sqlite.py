@@ -36,7 +36,7 @@ from countersign.records import base_models
 from countersign.records.access.view import Caller
 from tests.adopted.shop import MARK, Shop, make_sqlite, open_shop, run_sqlite
 from tests.adopted.writable import writable_registry
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 
 LOCK_WAIT_MS = 100
 AWAY = "The connected database cannot be reached now; try again."

@@ -11,7 +11,7 @@ from countersign.declare import Declared, Model, Module
 from countersign.declare.registry import Registry
 from countersign.records import base_models
 from tests.adopted.shop import MODULE, SQLITE, make_postgres, make_sqlite, run_sqlite
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 from tests.servers.postgres import Cluster
 
 WRITES_CUSTOMERS = ("INSERT, UPDATE ON customer", "USAGE ON SEQUENCE customer_customer_id_seq")

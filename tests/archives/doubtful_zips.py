@@ -255,7 +255,7 @@ ZIP64 = [
         "zip64 confusion",
         "another count in the wide record",
         "zip64 directory-size zip-end entry-count",
-        lambda: archive_of(A, B, end_64=Zip64EndRecord(here=1, total=1)),
+        lambda: archive_of(A, B, end_64=Zip64EndRecord(count_on_disk=1, total=1)),
     ),
     ArchiveCase(
         "zip64 confusion",

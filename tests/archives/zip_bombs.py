@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.archives import zips
 from tests.archives.cases import LIMITS, ArchiveCase
-from tests.archives.zips import DEFLATED, EndRecord, Zip64EndRecord, ZipArchive, ZipEntry, archive, inflated_by_none
+from tests.archives.zips import DEFLATED, EndRecord, Zip64EndRecord, ZipArchive, ZipEntry, archive, deflate_stored
 
 ZEROS = bytes(30 << 20)
 SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
@@ -24,7 +24,7 @@ def quoting_bomb(count: int) -> bytes:
     for number in range(count - 1, 0, -1):
         following = items[0]
         header = following.written()[: -len(following.payload())]
-        block = b"\x00" + inflated_by_none(header)[1:]
+        block = b"\x00" + deflate_stored(header)[1:]
         items.insert(0, ZipEntry(b"%d" % number, header + following.data, DEFLATED, packed=block + following.payload()))
     offsets, offset = list[int](), 0
     for item, following in zip(items, [*items[1:], None], strict=True):
@@ -93,13 +93,13 @@ BOMBS = [
         "entry count",
         "65,535 declared, one there",
         "directory-size zip-end entry-count too-many-entries",
-        lambda: ZipArchive([A], end=EndRecord(here=65535, total=65535)).written(),
+        lambda: ZipArchive([A], end=EndRecord(count_on_disk=65535, total=65535)).written(),
     ),
     ArchiveCase(
         "huge directory",
         "2**60 entries declared",
         "directory-size zip-end entry-count too-many-entries zip64",
-        lambda: ZipArchive([A], end=zips.WIDE, end_64=Zip64EndRecord(here=1 << 60, total=1 << 60)).written(),
+        lambda: ZipArchive([A], end=zips.WIDE, end_64=Zip64EndRecord(count_on_disk=1 << 60, total=1 << 60)).written(),
     ),
     ArchiveCase(
         "huge directory",
@@ -180,14 +180,14 @@ SIZES = [
         "entry count",
         "one declared, two there",
         "entry-count",
-        lambda: ZipArchive([A, B], end=EndRecord(here=1, total=1)).written(),
+        lambda: ZipArchive([A, B], end=EndRecord(count_on_disk=1, total=1)).written(),
     ),
     ArchiveCase(
         "entry count",
         "three declared, two there",
         "entry-count",
         lambda: ZipArchive(
-            [replace(A, comment=bytes(30)), replace(B, comment=bytes(30))], end=EndRecord(here=3, total=3)
+            [replace(A, comment=bytes(30)), replace(B, comment=bytes(30))], end=EndRecord(count_on_disk=3, total=3)
         ).written(),
     ),
     ArchiveCase(
@@ -206,7 +206,7 @@ SIZES = [
         "entry count",
         "a small directory of many",
         "directory-size",
-        lambda: ZipArchive([A], end=EndRecord(here=100, total=100)).written(),
+        lambda: ZipArchive([A], end=EndRecord(count_on_disk=100, total=100)).written(),
     ),
     ArchiveCase(
         "lying sizes",

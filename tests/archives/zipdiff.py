@@ -212,7 +212,7 @@ def c1() -> Iterator[DoubtfulArchive]:
 
 
 def _fake_records() -> bytes:
-    fake = A.listed(0) + EndRecord(here=1, total=1).written(1, len(A.listed(0)), len(A.written()))
+    fake = A.listed(0) + EndRecord(count_on_disk=1, total=1).written(1, len(A.listed(0)), len(A.written()))
     return archive(A, replace(B, before=fake), C)
 
 
@@ -264,7 +264,7 @@ def c3() -> Iterator[DoubtfulArchive]:
         if (entries_here, total, size) != (None, None, None):
             yield DoubtfulArchive(
                 f"{entries_here} {total} {size}",
-                ZipArchive([A, B], end=EndRecord(here=entries_here, total=total, size=size)).written(),
+                ZipArchive([A, B], end=EndRecord(count_on_disk=entries_here, total=total, size=size)).written(),
             )
     many_entries = [ZipEntry(b"%x/%x" % divmod(number, 256), b"") for number in range(1, 65538)]
     yield DoubtfulArchive("65,537 declared as 1", archive(*many_entries))
@@ -294,7 +294,7 @@ def c5() -> Iterator[DoubtfulArchive]:
     entry_size = len(A.listed(0))
     for entries_here, total, size in itertools.product((None, 1), (None, 1), (None, entry_size)):
         if (entries_here, total, size) != (None, None, None):
-            wide = Zip64EndRecord(here=entries_here, total=total, size=size)
+            wide = Zip64EndRecord(count_on_disk=entries_here, total=total, size=size)
             yield DoubtfulArchive(
                 f"wide {entries_here} {total} {size}", ZipArchive([A, B], end=WIDE, end_64=wide).written()
             )

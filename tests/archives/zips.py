@@ -47,17 +47,18 @@ def deflate(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-def inflated_by_none(data: bytes) -> bytes:
+def deflate_stored(data: bytes) -> bytes:
     """Return a raw deflate stream of one stored block of at most 65,535 bytes."""
     return b"\x01" + struct.pack("<HH", len(data), len(data) ^ FF16) + data
 
 
 @dataclass(frozen=True, slots=True)
 class ZipEntry:
-    """One entry: its two headers and its bytes. False values come last and override.
+    """One entry: its two headers and its bytes. The false values in `local` and `central` replace the
+    true values of the two headers.
 
-    `packed` replaces the bytes after the local header, otherwise `data` by `method`. With `descriptor` the sizes come
-    after the bytes and are 0 before them.
+    After the local header comes `packed`, or if it is None, `data` compressed by `method`. With `descriptor` the
+    sizes come after the bytes and are 0 before them.
     """
 
     name: bytes = b"a.txt"
@@ -175,7 +176,7 @@ class EndRecord:
 
     disk: int = 0
     start_disk: int = 0
-    here: int | None = None
+    count_on_disk: int | None = None
     total: int | None = None
     size: int | None = None
     offset: int | None = None
@@ -183,11 +184,11 @@ class EndRecord:
     comment_length: int | None = None
 
     def written(self, count: int, size: int, offset: int) -> bytes:
-        """APPNOTE 4.3.16, for this count of entries in this many bytes at an offset."""
+        """Return the record (APPNOTE 4.3.16) of a directory with `count` entries and `size` bytes at `offset`."""
         fields = (
             self.disk,
             self.start_disk,
-            (count if self.here is None else self.here) & FF16,
+            (count if self.count_on_disk is None else self.count_on_disk) & FF16,
             (count if self.total is None else self.total) & FF16,
             size if self.size is None else self.size,
             offset if self.offset is None else self.offset,
@@ -197,7 +198,7 @@ class EndRecord:
 
 
 ALL_FF = EndRecord(FF16, FF16, FF16, FF16, FF32, FF32)
-WIDE = EndRecord(here=FF16, total=FF16, size=FF32, offset=FF32)
+WIDE = EndRecord(count_on_disk=FF16, total=FF16, size=FF32, offset=FF32)
 """The end of a Zip64 archive: its numbers are in the Zip64 record."""
 
 
@@ -205,7 +206,7 @@ WIDE = EndRecord(here=FF16, total=FF16, size=FF32, offset=FF32)
 class Zip64EndRecord:
     """The Zip64 record and its locator. A field that is None gets its true value."""
 
-    here: int | None = None
+    count_on_disk: int | None = None
     total: int | None = None
     size: int | None = None
     offset: int | None = None
@@ -218,14 +219,14 @@ class Zip64EndRecord:
     length: int | None = None
 
     def written(self, count: int, size: int, offset: int, at: int) -> bytes:
-        """APPNOTE 4.3.14 and 4.3.15, for a record that begins at `at`."""
+        """Return the record and its locator (APPNOTE 4.3.14 and 4.3.15). The record begins at `at`."""
         fields = (
             44 + len(self.sector) if self.length is None else self.length,
             self.made_by,
             45,
             self.disk,
             self.disk,
-            count if self.here is None else self.here,
+            count if self.count_on_disk is None else self.count_on_disk,
             count if self.total is None else self.total,
             size if self.size is None else self.size,
             offset if self.offset is None else self.offset,
@@ -239,7 +240,7 @@ class Zip64EndRecord:
 
 @dataclass(frozen=True, slots=True)
 class ZipArchive:
-    """A whole archive. Offsets count from `shift` bytes before its first byte, prefix included."""
+    """A whole archive. The offsets in the headers count the prefix, and are too high by `shift`."""
 
     items: Sequence[ZipEntry] = ()
     prefix: bytes = b""

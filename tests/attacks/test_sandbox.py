@@ -6,10 +6,10 @@ import pytest
 
 from countersign.settings import Settings
 from tests.store.ask.test_model import STRANGE, Stub, stub
-from tests.store.sandbox.conftest import database_url, front, http, original_folder, sandbox
+from tests.store.sandbox.conftest import database_url, front, http, sandbox, template_folder
 from tests.store.sandbox.data import SandboxCaller
 
-__all__ = ["database_url", "front", "http", "original_folder", "sandbox", "stub"]
+__all__ = ["database_url", "front", "http", "sandbox", "stub", "template_folder"]
 
 
 class TestModel:

@@ -130,11 +130,12 @@ def test_the_passphrase_is_read_from_a_file_or_the_environment_and_has_a_minimum
     secret.write_text("x" * 5000)
     long = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
     secret.chmod(0o644)
-    shown_result = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
+    readable_by_others_result = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
 
     assert created_result.returncode == same_result.returncode == Exit.OK, created_result.stderr + same_result.stderr
-    assert {result.returncode for result in (missing_result, short, blank, long, shown_result)} == {Exit.USAGE}
-    assert "chmod 600" in shown_result.stderr
+    refused_results = (missing_result, short, blank, long, readable_by_others_result)
+    assert {result.returncode for result in refused_results} == {Exit.USAGE}
+    assert "chmod 600" in readable_by_others_result.stderr
     assert not (tmp_path / "two.backup").exists()
 
 
@@ -158,12 +159,12 @@ def test_a_backup_series_is_pruned_and_a_restore_chooses_a_time(run: Run, data: 
         for _ in range(3)
     ]
 
-    chosen_result = run("restore", "kept", "--at", str(moments[2])[:-1] + "Z", "--to", "one", "--json", **PASSPHRASE)
+    # The printed moment lacks the microseconds of the file name, so it is a little before the third backup.
+    chosen_result = run("restore", "kept", "--at", str(moments[2]), "--to", "one", "--json", **PASSPHRASE)
     too_early = run("restore", "kept", "--at", str(moments[0]), "--to", "two", **PASSPHRASE)
 
     assert len(list((tmp_path / "kept").iterdir())) == 1 + 2
     assert odd_backup.name in chosen_result.stderr
-    # The name is precise to a microsecond, the answer to a millisecond.
     assert json_output(chosen_result)["moment"] == moments[1]
     assert too_early.returncode == Exit.NOT_FOUND
 
@@ -284,7 +285,7 @@ def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_another_database_a
     prepare(tmp_path / "data", source_settings)
 
     created_result = run("backup", "one.backup", "--data", "data", **source_settings)
-    wrong_result = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
+    without_database_result = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
     over = run("restore", "one.backup", "--to", "copy", **source_settings)
     restored_result = run("restore", "one.backup", "--to", "copy", **target_settings)
     verify_result = run("verify", "copy", **target_settings)
@@ -295,7 +296,7 @@ def test_a_backup_of_postgresql_and_a_bucket_is_restored_into_another_database_a
         created_result.stderr + restored_result.stderr
     )
     assert (
-        wrong_result.returncode
+        without_database_result.returncode
         == over.returncode
         == repeated_result.returncode
         == second_result.returncode
@@ -336,7 +337,7 @@ def test_an_unsuitable_restore_target_is_refused_before_the_backup_is_read(run: 
     assert [result.returncode for result in results] == [Exit.CONFLICT, Exit.UNREACHABLE]
 
 
-def test_postgresql_contains_no_value_that_no_key_decrypts(
+def test_a_restore_that_fails_at_commit_keeps_the_master_key(
     run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path
 ) -> None:
     source_settings = {
@@ -382,8 +383,8 @@ def test_an_archive_that_needs_too_much_memory_is_refused_with_the_reason(tmp_pa
             command, env=variables, preexec_fn=limited, capture_output=True, text=True, check=False, timeout=120
         )
 
-    within_limit, over_limit = verify_memory(20), verify_memory(21)
+    allowed_work_result, excessive_work_result = verify_memory(20), verify_memory(21)
 
-    assert within_limit.returncode == Exit.UNREACHABLE
-    assert "1024 MiB" in within_limit.stderr
-    assert over_limit.returncode == Exit.CHECKSUM
+    assert allowed_work_result.returncode == Exit.UNREACHABLE
+    assert "1024 MiB" in allowed_work_result.stderr
+    assert excessive_work_result.returncode == Exit.CHECKSUM

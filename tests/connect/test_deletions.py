@@ -8,7 +8,7 @@ from countersign.cli.admin import connect_deletions
 from countersign.connect import postgres
 from countersign.declare import Model, Ref, Table, Text
 from countersign.declare.registry import Registry
-from tests.declare.planting import BASE, nursery
+from tests.declare.sample_modules import BASE, nursery
 
 TABLES = """
 CREATE TABLE plant (id int PRIMARY KEY, title text);

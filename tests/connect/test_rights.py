@@ -19,7 +19,7 @@ from countersign.declare.table import quoted
 from countersign.records import base_models
 from tests.connect.conftest import SCHEMAS, DatabaseFactory, drafted
 from tests.connect.test_try import serve_and_read
-from tests.declare.planting import model, registry
+from tests.declare.sample_modules import model, registry
 from tests.servers.postgres import Cluster
 
 NAMES = sorted(path.stem for path in SCHEMAS.glob("*.sql"))

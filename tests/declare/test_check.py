@@ -27,7 +27,7 @@ from countersign.records import modules as switched_on
 from countersign.records.access.visibility import RIGHTS, grantable
 from tests.declare.broken import behaviour, fields, kinds, tables
 from tests.declare.broken import modules as broken_modules
-from tests.declare.planting import BASE, BrokenModules, model, nursery, registry
+from tests.declare.sample_modules import BASE, BrokenModules, model, nursery, registry
 
 CASES = [*broken_modules.CASES, *kinds.CASES, *fields.CASES, *behaviour.CASES, *tables.CASES]
 
@@ -91,7 +91,7 @@ def test_valid_conditions_are_accepted() -> None:
 
 
 def test_two_models_with_the_same_name_are_refused_and_both_files_named() -> None:
-    with pytest.raises(DeclarationError, match=r"planting\.py: user: .*planting\.py: rename one"):
+    with pytest.raises(DeclarationError, match=r"sample_modules\.py: user: .*sample_modules\.py: rename one"):
         registry(model("User", {"title": Text()}))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from countersign.declare import Number, Text
 from countersign.declare.model import computed
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 
 
 def doubled(base: int) -> int:

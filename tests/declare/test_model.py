@@ -4,7 +4,7 @@ import pytest
 
 from countersign.declare import Bool, DeclarationError, LongText, Model, Move, Number, Select, Text, Workflow
 from countersign.declare.model import EXTRA, GENERATED
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 
 
 class GardenBed(Model):

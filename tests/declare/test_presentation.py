@@ -5,7 +5,7 @@ import pytest
 from countersign.declare import Model, Move, Option, Select, Text, Workflow
 from countersign.records import modules
 from countersign.records.commands import presentation
-from tests.declare.planting import model
+from tests.declare.sample_modules import model
 
 SHIPPED = modules.found(["party", "crm", "billing", "helpdesk"])
 

@@ -4,7 +4,7 @@ have."""
 from countersign.declare import Grant, Module, Money, Ref, Role, Text
 from countersign.declare.registry import Registry
 from countersign.records import modules
-from tests.declare.planting import BASE, model, registry
+from tests.declare.sample_modules import BASE, model, registry
 
 SHIPPED = modules.found(["party", "crm", "billing", "helpdesk"])
 
@@ -38,16 +38,16 @@ def test_totals_are_found_by_their_counted_model() -> None:
     assert SHIPPED.totals["invoice"] == ()
 
 
-def test_labels_are_the_labels_of_all_personal_fields_and_the_literal_label() -> None:
+def test_token_labels_are_those_of_personal_fields_and_literal() -> None:
     plant_registry = registry(model("Plant", {"title": Text(personal="PLANT"), "price_minor": Money()}))
 
     assert plant_registry.labels == {"PLANT", "LITERAL"}
 
 
 def test_several_modules_may_grant_to_one_role() -> None:
-    grants = [Role("gardener", Grant(model=name)) for name in ("plant", "bed")]
-    plants = Module("plants", version="1", models=(model("Plant", {"a": Text()}),), roles=grants[:1])
-    beds = Module("beds", version="1", models=(model("Bed", {"a": Text()}),), roles=grants[1:])
+    roles = [Role("gardener", Grant(model=name)) for name in ("plant", "bed")]
+    plants = Module("plants", version="1", models=(model("Plant", {"a": Text()}),), roles=roles[:1])
+    beds = Module("beds", version="1", models=(model("Bed", {"a": Text()}),), roles=roles[1:])
 
     merged_registry = Registry([BASE, plants, beds])
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from countersign.declare import Bool, Decimal, DeclarationError, Grant, Moment, Money, Ref, Role, Select, Table, Text
 from countersign.declare.model import TABLE_COMMANDS
 from countersign.declare.table import quoted, relation_names, relation_of
-from tests.declare.planting import model, registry
+from tests.declare.sample_modules import model, registry
 from tests.scaling.measuring import growth
 
 NAMES = st.text(min_size=1).filter(lambda name: "\0" not in name)

@@ -72,12 +72,12 @@ def test_a_forked_process_can_be_killed_and_waited_for(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        running = process.poll()
+        status_before_kill = process.poll()
         leads = os.getsid(process.pid) == process.pid
         process.kill()
         exit_status = process.wait(timeout=60)
 
-    assert running is None
+    assert status_before_kill is None
     assert leads
     assert exit_status == process.poll() == -signal.SIGKILL
 
@@ -118,7 +118,8 @@ def test_a_thread_with_other_mounts_gets_another_forking_process(tmp_path: Path)
             command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True
         ).stdout
 
-    # The mounts of a thread that begins now are those of before.
+    # This thread starts before the mount below, and mount_memory changes the mounts of its own thread only, so this
+    # thread keeps the old mounts.
     with ThreadPoolExecutor(1) as thread:
         thread.submit(run).result()
         mount_memory(tmp_path / "volume", 1)
@@ -172,7 +173,7 @@ def test_a_process_with_settings_read_at_the_start_of_python_is_not_forked(
         result = subprocess.run(command, env={**variables, **changes}, capture_output=True, text=True, check=True)
         return result.stdout == "True\n"
 
-    # The forking process does not see the following change.
+    # Start the forking process now, so that it has the environment of before the change.
     assert forked()
     monkeypatch.setenv("PYTHONWARNINGS", "error")
 
@@ -181,7 +182,7 @@ def test_a_process_with_settings_read_at_the_start_of_python_is_not_forked(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_starts_by_itself(name: str) -> None:
+def test_each_command_starts_without_modules_that_others_import(name: str) -> None:
     with without_forking() if name in FIRST_OF_MODULE.values() else nullcontext():
         result = subprocess.run(
             [*COMMAND, name, "--help"], env=environment(), capture_output=True, text=True, check=False

@@ -1,4 +1,5 @@
-"""Pictures for link previews: what pages name, and what is drawn for pages without pictures of their own."""
+"""Pictures for link previews: which picture the metadata of a page refers to, and what is drawn for a page
+without its own picture."""
 
 import asyncio
 import html
@@ -20,7 +21,7 @@ from countersign.web.social_images import SocialImage, SocialImages
 from tests.servers.countersign import Running
 from tests.web.conftest import HERE, SESSION, browsing, store_entry
 
-PERSON = {"Accept": "text/html"}
+ACCEPTS_HTML = {"Accept": "text/html"}
 IMAGE = SocialImage("Star Harbour", "Star Harbour", "A port between stars.", "Lumen", "The Store", "#3b5a86")
 
 
@@ -103,7 +104,8 @@ async def test_a_changed_product_has_another_tag_and_another_address() -> None:
     async with catalog_client(catalog) as client:
         old = await client.get("/products/star-harbour/og.png")
         same_answer = await client.get("/products/star-harbour/og.png", headers={"If-None-Match": old.headers["etag"]})
-        old_path = store_social_images.path_of("/products/star-harbour", store_social_images.of_product(product(), "x"))
+        old_image = store_social_images.of_product(product(), "The Store")
+        old_path = store_social_images.path_of("/products/star-harbour", old_image)
         catalog.public = product(title="Star Harbour II")
         new = await client.get("/products/star-harbour/og.png", headers={"If-None-Match": old.headers["etag"]})
         new_image = store_social_images.of_product(catalog.public, "The Store")
@@ -184,10 +186,10 @@ def test_letters_are_readable_on_each_colour(fonts: str, color: str) -> None:
 def test_letters_that_the_fonts_have_not_are_not_drawn_as_boxes() -> None:
     files = Assets.of_package().fonts()
 
-    plain_title_picture = social_images.draw(IMAGE._replace(title="星の港"), None, files)
+    without_letters_picture = social_images.draw(IMAGE._replace(title="星の港"), None, files)
     with_symbol = social_images.draw(IMAGE._replace(title="Star Harbour 🚀"), None, files)
 
-    assert plain_title_picture == with_symbol == social_images.draw(IMAGE, None, files)
+    assert without_letters_picture == with_symbol == social_images.draw(IMAGE, None, files)
 
 
 def test_long_texts_are_cut_and_do_not_reach_the_edge() -> None:
@@ -227,7 +229,7 @@ def test_each_page_for_visitors_names_a_picture_that_link_previews_show(
         listed_product["slug"] for listed_product in httpx.get(f"{demo.url}/api/v1/products?limit=5").json()["items"]
     ]
     for path in ("/", "/publishers/northwind-games", *(f"/products/{slug}" for slug in slugs)):
-        page = httpx.get(f"{demo.url}{path}", headers=PERSON).text
+        page = httpx.get(f"{demo.url}{path}", headers=ACCEPTS_HTML).text
 
         assert f'<link rel="canonical" href="{demo.url}{path}">' in page
         assert '<meta name="twitter:card" content="summary_large_image">' in page
@@ -243,6 +245,6 @@ def test_each_page_for_visitors_names_a_picture_that_link_previews_show(
             assert property_of(page, "og:image:width") == str(picture.width)
 
 
-def test_a_page_without_a_product_has_no_picture(demo: Running) -> None:
+def test_an_unknown_product_or_publisher_has_no_picture(demo: Running) -> None:
     for path in ("/products/none/og.png", "/publishers/none/og.png"):
         assert httpx.get(f"{demo.url}{path}").status_code == 404, path

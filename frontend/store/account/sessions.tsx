@@ -67,7 +67,7 @@ function SessionRow({ session, onEnded }: { session: Session; onEnded: () => voi
       {session.is_current ? (
         <Chip tone="good">{t("sessions.here")}</Chip>
       ) : (
-        <EndButton end={end} name={t("sessions.end")} label={t("sessions.end.of", { device: deviceName(session) })} onEnded={onEnded} />
+        <EndButton end={end} text={t("sessions.end")} ariaLabel={t("sessions.end.of", { device: deviceName(session) })} onEnded={onEnded} />
       )}
     </li>
   );
@@ -76,19 +76,19 @@ function SessionRow({ session, onEnded }: { session: Session; onEnded: () => voi
 function EndOthers({ onEnded }: { onEnded: () => void }) {
   return (
     <div class="row">
-      <EndButton end={() => api.delete("/api/v1/me/sessions")} name={t("sessions.end.others")} onEnded={onEnded} />
+      <EndButton end={() => api.delete("/api/v1/me/sessions")} text={t("sessions.end.others")} onEnded={onEnded} />
     </div>
   );
 }
 
 interface EndButtonProps {
   end: () => Promise<unknown>;
-  name: string;
-  label?: string;
+  text: string;
+  ariaLabel?: string;
   onEnded: () => void;
 }
 
-function EndButton({ end, name, label, onEnded }: EndButtonProps) {
+function EndButton({ end, text, ariaLabel, onEnded }: EndButtonProps) {
   const [isBusy, setBusy] = useState(false);
   const press = async () => {
     setBusy(true);
@@ -107,8 +107,8 @@ function EndButton({ end, name, label, onEnded }: EndButtonProps) {
     }
   };
   return (
-    <Button tight busy={isBusy} {...(label ? { "aria-label": label } : {})} onClick={() => void press()}>
-      {name}
+    <Button tight busy={isBusy} {...(ariaLabel ? { "aria-label": ariaLabel } : {})} onClick={() => void press()}>
+      {text}
     </Button>
   );
 }

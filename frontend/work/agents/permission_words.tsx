@@ -9,7 +9,7 @@ const t = translator("agents");
 
 const DONE: readonly Permission[] = ["yes", "partly", "masked"];
 /** The maximum number of fields that are named. */
-const MOST_FIELDS = 6;
+const MAX_FIELDS = 6;
 
 interface Props {
   meta: Meta;
@@ -49,5 +49,5 @@ function maskedFields(meta: Meta, rows: readonly ModelPermissions[], unmasked: r
     .filter((model) => read.includes(model.name))
     .flatMap((model) => model.fields.filter((field) => field.masked || (field.is_personal && !unmasked.includes(`${model.name}.${field.name}`))));
   const labels = [...new Set(fields.map((field) => nounOf(field.label)))];
-  return joinWords(labels.length > MOST_FIELDS ? [...labels.slice(0, MOST_FIELDS), t("words.more")] : labels);
+  return joinWords(labels.length > MAX_FIELDS ? [...labels.slice(0, MAX_FIELDS), t("words.more")] : labels);
 }

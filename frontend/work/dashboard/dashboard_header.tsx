@@ -17,7 +17,7 @@ import type { SavedDashboard } from "./saved_dashboards";
 
 const t = translator("dashboard");
 
-const MOST_PEOPLE = 200;
+const MAX_PEOPLE = 200;
 
 /** The dashboard of a group of models. */
 export interface Board {
@@ -59,7 +59,7 @@ export function addressWith(parameters: Readonly<Record<string, string>>): strin
 }
 
 /** The owner field of a dashboard's records. */
-export function ownerOf(meta: Meta, model: Model): Field | undefined {
+export function ownerFieldOf(meta: Meta, model: Model): Field | undefined {
   return ownedModels(meta).find((ownedModel) => ownedModel.model === model)?.owner;
 }
 
@@ -100,7 +100,8 @@ export function Choices({ meta, models, name, period, children }: ChoicesProps) 
       <Icon name="ellipsis" />
     </Button>
   );
-  // The next focused element is not covered.
+  // Close the popover when the focus leaves it, because it would cover the element that has the focus next. The document
+  // has its new active element only after this event.
   const leave = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(false));
   return (
     <div class="board-choices" ref={box} onFocusOut={leave}>
@@ -141,8 +142,8 @@ function PeriodSelect({ name }: { name: string }) {
 }
 
 function OwnerSelect({ meta, models }: { meta: Meta; models: readonly Model[] }) {
-  const hasOwner = models.some((model) => ownerOf(meta, model));
-  const people = useRequest(async (signal) => (hasOwner ? (await run<Row[]>("user", "list", { limit: MOST_PEOPLE }, signal)).value : []), [hasOwner]);
+  const hasOwner = models.some((model) => ownerFieldOf(meta, model));
+  const people = useRequest(async (signal) => (hasOwner ? (await run<Row[]>("user", "list", { limit: MAX_PEOPLE }, signal)).value : []), [hasOwner]);
   const user = modelOf(meta, "user");
   return hasOwner && user && people.state === "loaded" ? (
     <SelectButton icon="users">

@@ -8,7 +8,7 @@ import type { Meta } from "../api";
 import { fieldOf, mayRun } from "../models";
 import { AddTile } from "./add_tile";
 import { dashboardModel, type DashboardChange, type SavedDashboard } from "./saved_dashboards";
-import { MOST_TILES, newTile } from "./tile";
+import { MAX_TILES, newTile } from "./tile";
 
 const t = translator("dashboard");
 
@@ -42,7 +42,7 @@ export function EditBar({ meta, board, draft, isBusy, onChange, onSave, onCancel
             {t("share")}
           </label>
         )}
-        <Button tight disabled={draft.tiles.length >= MOST_TILES} onClick={() => setAdding(true)}>
+        <Button tight disabled={draft.tiles.length >= MAX_TILES} onClick={() => setAdding(true)}>
           <Icon name="plus" size="s" />
           {t("add")}
         </Button>

@@ -12,8 +12,8 @@ export interface Period {
 export const PERIODS = ["7d", "30d", "90d", "12w", "year", "custom"] as const;
 
 const DAY_MS = 86_400_000;
-const MOST_DAYS = 45;
-const MOST_WEEKS_DAYS = 400;
+const MAX_DAYS = 45;
+const MAX_WEEKS_DAYS = 400;
 
 export function addDays(day: string, count: number): string {
   return new Date(Date.parse(day) + count * DAY_MS).toISOString().slice(0, 10);
@@ -57,7 +57,7 @@ export function periodOf(name: string, from: string | null, to: string | null): 
       const firstDay = from ?? addDays(lastDay, -29);
       const end = to ?? lastDay;
       const days = (Date.parse(end) - Date.parse(firstDay)) / DAY_MS;
-      return { from: firstDay <= end ? firstDay : end, to: end, step: days <= MOST_DAYS ? "day" : days <= MOST_WEEKS_DAYS ? "week" : "month" };
+      return { from: firstDay <= end ? firstDay : end, to: end, step: days <= MAX_DAYS ? "day" : days <= MAX_WEEKS_DAYS ? "week" : "month" };
     }
     default:
       return { from: startOf(addDays(lastDay, -77), "week"), to: lastDay, step: "week" };

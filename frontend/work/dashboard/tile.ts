@@ -39,7 +39,7 @@ const COLUMNS = 12;
 /** The allowed widths of a tile, in columns. */
 export const WIDTHS = [3, 4, 6, 8, 12] as const;
 export const DEFAULT_WIDTHS: Record<TileKind, number> = { kpi: 3, line: 8, area: 8, bars: 4, bar: 4, pivot: 6, list: 4, text: 4 };
-export const MOST_TILES = 24;
+export const MAX_TILES = 24;
 
 let tileCount = 0;
 
@@ -123,8 +123,8 @@ export function partFields(model: Model): Field[] {
   return mayRun(model, "series") ? model.fields.filter((field) => field.kind === "select" && !field.masked && field !== state) : [];
 }
 
-const MOST_FIGURES = 4;
-const MOST_PARTS = 2;
+const MAX_FIGURES = 4;
+const MAX_PARTS = 2;
 
 /** The default tiles for a group of models, in this order:
  *  1. Up to four measures as figures. Models with more measures come first.
@@ -136,7 +136,7 @@ export function defaultTiles(models: readonly Model[]): Tile[] {
   const allMeasures = models
     .toSorted((one, other) => measuresOf(other).length - measuresOf(one).length)
     .flatMap((model) => measuresOf(model).map((measure) => ({ model, measure })));
-  const firstMeasures = allMeasures.slice(0, MOST_FIGURES);
+  const firstMeasures = allMeasures.slice(0, MAX_FIGURES);
   const [firstMeasure] = firstMeasures;
   const counts = models.map((model): StoredTile => ({ kind: "pivot", model: model.name, ...pivotStart(model, firstMeasure?.model), w: models.length === 1 ? COLUMNS : 6 }));
   if (!firstMeasure) {
@@ -165,7 +165,7 @@ function partTiles(firstModel: Model, measures: readonly { model: Model; measure
   const models = new Map(countMeasures.map((countMeasure) => [countMeasure.model.name, countMeasure]));
   return [...models.values()]
     .flatMap(({ model, measure }) => partFields(model).map((field): StoredTile => ({ ...measureTile("bars", model, measure), by: field.name })))
-    .slice(0, MOST_PARTS);
+    .slice(0, MAX_PARTS);
 }
 
 function listTiles(model: Model): StoredTile[] {

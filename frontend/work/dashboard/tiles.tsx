@@ -120,7 +120,7 @@ function labelOf(period: Period) {
   return (day: string) => (period.step === "week" ? t("week.of", { day: shortDate(day) }) : date(day));
 }
 
-const MOST_PARTS = 5;
+const MAX_PARTS = 5;
 
 /** The number of records in each step, by the values of a field. */
 export function StackedBars(props: TileProps & { measure: Measure; by: Field }) {
@@ -134,11 +134,11 @@ export function StackedBars(props: TileProps & { measure: Measure; by: Field }) 
         {(series) => {
           const days = series.points.map((point) => point.at);
           const namedGroups = series.groups.filter((group) => group.key !== null);
-          const shownGroups = namedGroups.slice(0, MOST_PARTS);
+          const shownGroups = namedGroups.slice(0, MAX_PARTS);
           const bars: ChartSeries[] = shownGroups.map((shownGroup, index) => ({ name: nameOf(by, shownGroup.key), values: shownGroup.points.map((point) => point.value), hue: index + 1 }));
           const otherGroups = series.groups.filter((group) => !shownGroups.includes(group));
           if (otherGroups.length > 0) {
-            bars.push({ name: t(namedGroups.length > MOST_PARTS ? "others" : "none"), values: days.map((_, index) => otherGroups.reduce((sum, otherGroup) => sum + (otherGroup.points[index]?.value ?? 0), 0)), hue: 6 });
+            bars.push({ name: t(namedGroups.length > MAX_PARTS ? "others" : "none"), values: days.map((_, index) => otherGroups.reduce((sum, otherGroup) => sum + (otherGroup.points[index]?.value ?? 0), 0)), hue: 6 });
           }
           const chart = { title, days, series: bars, kind: "bars", height: isNarrow.value ? 216 : 246, dayLabel: labelOf(period) } as const;
           return isTable ? (

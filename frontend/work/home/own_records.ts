@@ -21,7 +21,7 @@ export interface OwnRecords extends OwnedModel {
 }
 
 const MAX_RECORDS = 200;
-const MOST_MODELS = 3;
+const MAX_MODELS = 3;
 const DUE_NAME = /(^|_)(due|close|deadline|by|until|end|ends)$|^due_/;
 const CLOSED = ["good", "bad", undefined];
 
@@ -39,7 +39,7 @@ export function ownedModels(meta: Meta): OwnedModel[] {
     const money = model.fields.find((field) => field.kind === "money" && !field.masked);
     return owner && mayRun(model, "search") ? [{ model, owner, money, state: workflowField(model), dueDateField: dueField(model) }] : [];
   });
-  return [...ownedModels.filter((ownedModel) => ownedModel.money), ...ownedModels.filter((ownedModel) => !ownedModel.money)].slice(0, MOST_MODELS);
+  return [...ownedModels.filter((ownedModel) => ownedModel.money), ...ownedModels.filter((ownedModel) => !ownedModel.money)].slice(0, MAX_MODELS);
 }
 
 /** The states of open records: all states except the good and bad end states and the grey states. */
@@ -63,7 +63,7 @@ export async function loadOwnRecords(ownedModel: OwnedModel, me: string, signal:
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
 /** The maximum number of overdue rows if there are enough others. */
-const MOST_OVERDUE = 2;
+const MAX_OVERDUE = 2;
 
 /** The number of days until a calendar date, negative for a past date. */
 export function daysUntil(day: string, today: string): number {
@@ -95,7 +95,7 @@ export function nextRows({ dueDateField, rows }: OwnRecords, day: string, maxRow
   const isPast = (row: Row) => Boolean(row[dueDateField.name]) && daysUntil(String(row[dueDateField.name]), day) < 0;
   const past = rows.filter(isPast);
   const coming = rows.filter((row) => !isPast(row)).slice(0, maxRows);
-  const shownOverdue = Math.max(MOST_OVERDUE, maxRows - coming.length);
+  const shownOverdue = Math.max(MAX_OVERDUE, maxRows - coming.length);
   return [...past.slice(-shownOverdue), ...coming].slice(0, maxRows);
 }
 

@@ -11,7 +11,7 @@ import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
 import { EditBar } from "../dashboard/edit_bar";
-import { addressWith, type Board, BoardSelect, Choices, ownerOf } from "../dashboard/dashboard_header";
+import { addressWith, type Board, BoardSelect, Choices, ownerFieldOf } from "../dashboard/dashboard_header";
 import { periodOf, type Period } from "../dashboard/periods";
 import { createDashboard, type DashboardChange, dashboardModel, loadDashboards, removeDashboard, type SavedDashboard, updateDashboard } from "../dashboard/saved_dashboards";
 import { measuresOf } from "../dashboard/series";
@@ -153,7 +153,7 @@ interface ShownProps {
 function DashboardTiles({ meta, tiles, period, onChange }: ShownProps) {
   const owner = query.value.get("owner") ?? "";
   const filterOf = (model: Model): Condition[] => {
-    const field = ownerOf(meta, model);
+    const field = ownerFieldOf(meta, model);
     return owner && field ? [{ field: field.name, op: "eq", value: owner }] : [];
   };
   return tiles.length === 0 ? <Empty icon="layout-dashboard" title={t("no.tiles")} /> : <TileGrid {...{ meta, tiles, period, filterOf, onChange }} />;

@@ -31,7 +31,7 @@ import "../home/home.css";
 
 const t = translator("home");
 
-const MOST_PLANS = 100;
+const MAX_PLANS = 100;
 const PLAN_ROWS = 5;
 
 interface Work {
@@ -71,7 +71,7 @@ async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
     return { events: plan ? await loadActivity(meta, signal) : [], visits: null, mentions: [] };
   };
   const [plans, records, { events, visits, mentions }] = await Promise.all([
-    plan && mayRun(plan, "search") ? run<Work["plans"]>("plan", "search", { filter, order, limit: MOST_PLANS }, signal).then((answer) => answer.value) : noPlans,
+    plan && mayRun(plan, "search") ? run<Work["plans"]>("plan", "search", { filter, order, limit: MAX_PLANS }, signal).then((answer) => answer.value) : noPlans,
     loadOwn(),
     loadEvents(),
   ]);

@@ -16,7 +16,7 @@ import { number, relativePast, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { addressOf, modelOf } from "../models";
 import { InviteForm, InviteLink } from "../users/invite_form";
-import { giveRoles, linkFor, managesPeople, MOST_PEOPLE, type People, type Person, loadPeople, roleName, setActive } from "../users/people";
+import { giveRoles, linkFor, managesPeople, MAX_PEOPLE, type People, type Person, loadPeople, roleName, setActive } from "../users/people";
 import { Roles } from "../users/role_matrix";
 import "../agents/agents.css";
 import "../head_action.css";
@@ -118,7 +118,7 @@ function List({ people, onAsk, onEnable }: ListProps) {
     <>
       <Table
         caption={t("known")}
-        rows={people.people.slice(0, MOST_PEOPLE)}
+        rows={people.people.slice(0, MAX_PEOPLE)}
         keyOf={(person) => person.id}
         columns={[
           { name: "username", label: t("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
@@ -162,9 +162,9 @@ function List({ people, onAsk, onEnable }: ListProps) {
           },
         ]}
       />
-      {people.people.length > MOST_PEOPLE && (
+      {people.people.length > MAX_PEOPLE && (
         <p>
-          <a href="/models/user">{t("more", { n: number(MOST_PEOPLE) })}</a>
+          <a href="/models/user">{t("more", { n: number(MAX_PEOPLE) })}</a>
         </p>
       )}
     </>

@@ -2,7 +2,7 @@
 import { type Meta, type Row, run } from "../api";
 import { mayRun, modelOf } from "../models";
 
-export const MOST_PEOPLE = 500;
+export const MAX_PEOPLE = 500;
 
 export interface Person extends Row {
   username: string;
@@ -36,10 +36,10 @@ export function managesPeople(meta: Meta): boolean {
 export async function loadPeople(signal: AbortSignal): Promise<People> {
   const listAll = (model: string, input: object) => run<Row[]>(model, "list", input, signal);
   const order = [{ field: "username", dir: "asc" }];
-  const people = (await listAll("user", { order, limit: MOST_PEOPLE + 1 })).value as Person[];
-  const filter = [{ field: "user", op: "in", value: people.slice(0, MOST_PEOPLE).map((person) => person.id) }];
+  const people = (await listAll("user", { order, limit: MAX_PEOPLE + 1 })).value as Person[];
+  const filter = [{ field: "user", op: "in", value: people.slice(0, MAX_PEOPLE).map((person) => person.id) }];
   const [roles, links] = await Promise.all([
-    listAll("role", { order: [{ field: "title", dir: "asc" }], limit: MOST_PEOPLE }),
+    listAll("role", { order: [{ field: "title", dir: "asc" }], limit: MAX_PEOPLE }),
     listAll("user_role", { filter, limit: 5000 }),
   ]);
   const memberships = new Map<string, Membership[]>();

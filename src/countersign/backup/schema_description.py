@@ -51,7 +51,7 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p'
     AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"
 """
-_POSTGRES_RULES = """
+_POSTGRES_CONSTRAINTS = """
 SELECT c.relname, pg_get_constraintdef(k.oid)
 FROM pg_constraint AS k
 JOIN pg_class AS c ON c.oid = k.conrelid
@@ -64,6 +64,7 @@ FROM pg_indexes
 WHERE schemaname = current_schema()
 ORDER BY tablename COLLATE "C", indexdef COLLATE "C"
 """
+_POSTGRES_PARTS = {"column": _POSTGRES_COLUMNS, "constraint": _POSTGRES_CONSTRAINTS, "index": _POSTGRES_INDEXES}
 
 
 async def describe_schema(database: Database) -> str:
@@ -86,7 +87,7 @@ async def describe_tables(reader: Reader, dialect: Dialect) -> dict[str, list[st
             lines_by_table.setdefault(table, []).append(normalize_statement(sql))
     else:
         ((schema,),) = await reader.fetch(_POSTGRES_SCHEMA)
-        for kind, statement in (("column", _POSTGRES_COLUMNS), ("rule", _POSTGRES_RULES), ("index", _POSTGRES_INDEXES)):
+        for kind, statement in _POSTGRES_PARTS.items():
             for table, *columns in await reader.fetch(statement):
                 line = " ".join([kind, *map(str, columns)])
                 lines_by_table.setdefault(table, []).append(line.replace(f" ON {schema}.", " ON "))
@@ -94,7 +95,7 @@ async def describe_tables(reader: Reader, dialect: Dialect) -> dict[str, list[st
 
 
 def normalize_statement(statement: str) -> str:
-    """Normalize the white space of a statement that SQLite has stored."""
+    """Return the statement as it is compared: without `IF NOT EXISTS` and the final semicolon, with single spaces."""
     return " ".join(statement.strip().removesuffix(";").replace("IF NOT EXISTS ", "").split())
 
 
@@ -112,9 +113,9 @@ async def _sqlite(database: Database) -> list[str]:
 
 async def _postgres(database: Database) -> list[str]:
     return [
-        *(_line(row[0], "column", row[1:]) for row in await database.fetch(_POSTGRES_COLUMNS)),
-        *(_line(row[0], "rule", row[1:]) for row in await database.fetch(_POSTGRES_RULES)),
-        *(_line(row[0], "index", row[1:]) for row in await database.fetch(_POSTGRES_INDEXES)),
+        _line(row[0], kind, row[1:])
+        for kind, statement in _POSTGRES_PARTS.items()
+        for row in await database.fetch(statement)
     ]
 
 

@@ -23,7 +23,7 @@ def create_dashboard(person: ApiCaller, name: str, tiles: Sequence[object] = TIL
 
 
 def stored_tiles(person: ApiCaller, dashboard: str) -> list[tuple[str, int]]:
-    """Return the titles and widths of its tiles in their positions, as the service stores them."""
+    """Return the title and width of each stored tile of the dashboard, from the first position to the last."""
     tiles = json.loads(person.run("dashboard.get", id=dashboard)["tiles"])
     in_place = sorted(tiles, key=lambda tile: (tile.get("y", 0), tile.get("x", 0)))
     return [(tile.get("title", ""), tile["w"]) for tile in in_place]

@@ -38,7 +38,7 @@ from countersign.declare.module import Names
 from countersign.declare.package_code import Check, Hook
 from countersign.declare.rules import conditions, grants, models, package_code, presentations, workflows
 from countersign.declare.rules import modules as module_rules
-from tests.declare.planting import BrokenModules, model, models_case, nursery
+from tests.declare.sample_modules import BrokenModules, model, models_case, nursery
 
 
 def plant(*guards: Where, **options: object) -> type[Model]:

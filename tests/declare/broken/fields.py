@@ -22,7 +22,7 @@ from countersign.declare import (
 )
 from countersign.declare.fields.kinds import OnDelete
 from countersign.declare.rules import computed_fields, fields
-from tests.declare.planting import BrokenModules, field_case, model, models_case, nursery
+from tests.declare.sample_modules import BrokenModules, field_case, model, models_case, nursery
 
 
 def doubled(title: str) -> str:

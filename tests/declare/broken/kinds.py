@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 from countersign.declare import BadValue, Field, Module, Stored, Text
 from countersign.declare.rules import kinds
 from countersign.declare.rules.declarations import Rule
-from tests.declare.planting import BrokenModules, model, nursery
+from tests.declare.sample_modules import BrokenModules, model, nursery
 
 
 class Height(Field):

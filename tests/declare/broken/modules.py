@@ -2,7 +2,7 @@
 
 from countersign.declare import Model, Module, Move, Select, Text, Workflow
 from countersign.declare.rules import fields, modules, workflows
-from tests.declare.planting import BrokenModules, model, models_case, nursery
+from tests.declare.sample_modules import BrokenModules, model, models_case, nursery
 
 SHARED = Text()
 TITLE = "title"

@@ -3,7 +3,7 @@
 from countersign.declare import Field, Model, Moment, Money, Move, Ref, Select, Table, Text, Workflow, where
 from countersign.declare.rules import tables
 from countersign.declare.rules.declarations import Rule
-from tests.declare.planting import BrokenModules, model, models_case
+from tests.declare.sample_modules import BrokenModules, model, models_case
 
 
 def table_model(name: str = "Plant", table: Table | None = None, **fields: Field) -> type[Model]:

@@ -162,8 +162,8 @@ async def test_an_option_used_in_a_required_field_is_removed_only_after_its_valu
     obstacles = await reported_obstacles(database, model("lead", stage=Select("new", required=True)), destroy=True)
 
     assert obstacles == (
-        "lead.stage is required and loses the options lost, still used in 1 record: give these records "
-        "another option first, or give the field a default"
+        "lead.stage is required, and options that the upgrade removes (lost) are still used in 1 record: give these "
+        "records another option first, or give the field a default"
     )
 
 

@@ -13,7 +13,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.http.response import etag_of
 from tests.records.worlds.asking import OTHERS, GeneratedRequest, RequestSequence
 from tests.records.worlds.building import STARTED, OpenWorld
-from tests.records.worlds.carrying import REST, Carrier, ResponseMeaning
+from tests.records.worlds.transports import REST, ResponseMeaning, Transport
 
 OTHERS_EVERY = 7
 """The number of requests after which another caller changes something in world b."""
@@ -91,7 +91,7 @@ async def compare(
     who: str,
     requests: RequestSequence,
     count: int,
-    carrier: Carrier = REST,
+    transport: Transport = REST,
 ) -> ComparisonCounts:
     """Send `count` requests to both worlds, while others change hidden data in world b.
 
@@ -106,7 +106,7 @@ async def compare(
             await look(world, who, requests)
     requests.known.ids["plan"] += second.plans
     renaming = TokenRenaming(sorted(first.service.records.registry.labels))
-    asking = WorldComparison(worlds, who, requests, carrier, renaming)
+    asking = WorldComparison(worlds, who, requests, transport, renaming)
     now = clock.later(STARTED, seconds=60)
     for number in range(count):
         asked = requests.next()
@@ -137,7 +137,7 @@ class WorldComparison:
     worlds: tuple[OpenWorld, OpenWorld]
     who: str
     requests: RequestSequence
-    carrier: Carrier
+    transport: Transport
     renaming: TokenRenaming
     counts: ComparisonCounts = field(default_factory=ComparisonCounts)
     canonical: Canonical = field(default=lambda *args: _canonical_texts(*args))
@@ -152,12 +152,12 @@ class WorldComparison:
         for place, world in enumerate(self.worlds):
             tokens = [(pair[place], pair[1 - place]) for pair in self.renaming.pairs]
             with ids.seeded(seed):
-                answers.append(await self.carrier.ask(world, self.who, asked, tokens))
-        heard = [self.carrier.heard(asked, answer) for answer in answers]
-        _hold(asked, self.renaming, answers, self.canonical(asked, answers, heard))
-        self.counts.statuses[heard[0].status] += 1
+                answers.append(await self.transport.ask(world, self.who, asked, tokens))
+        meanings = [self.transport.meaning_of(asked, answer) for answer in answers]
+        _hold(asked, self.renaming, answers, self.canonical(asked, answers, meanings))
+        self.counts.statuses[meanings[0].status] += 1
         self.requests.known.labels = [pair[0].partition("_")[0] for pair in self.renaming.pairs]
-        _learn(self.requests, asked, answers[0], heard[0])
+        _learn(self.requests, asked, answers[0], meanings[0])
 
 
 async def look(world: OpenWorld, who: str, requests: RequestSequence) -> None:
@@ -187,18 +187,18 @@ def _hold(
 
 
 def _canonical_texts(
-    asked: GeneratedRequest, answers: Sequence[httpx.Response], heard: Sequence[ResponseMeaning]
+    asked: GeneratedRequest, answers: Sequence[httpx.Response], meanings: Sequence[ResponseMeaning]
 ) -> list[str]:
-    return [_canonical(asked, *pair) for pair in zip(answers, heard, strict=True)]
+    return [_canonical(asked, *pair) for pair in zip(answers, meanings, strict=True)]
 
 
-def _canonical(asked: GeneratedRequest, answer: httpx.Response, heard: ResponseMeaning) -> str:
+def _canonical(asked: GeneratedRequest, answer: httpx.Response, meaning: ResponseMeaning) -> str:
     """Return the body in a form that can be compared. For audit entries, ids and the order by id are removed: they
     depend on how many random numbers were drawn before, which hidden entries change. With real random numbers, this
     reveals nothing."""
-    if not asked.path.startswith("/api/audit_entry/") or heard.status != 200:
+    if not asked.path.startswith("/api/audit_entry/") or meaning.status != 200:
         return answer.text
-    body, value = heard.body, heard.body["value"]
+    body, value = meaning.body, meaning.body["value"]
     rows = [json.dumps({**row, "id": ""}) for row in (value if isinstance(value, list) else value["rows"])]
     total = [] if isinstance(value, list) else [value["total"]]
     return json.dumps([body["denied"], total, sorted(rows, key=_without_numbers)])
@@ -221,10 +221,12 @@ def _headers(answer: httpx.Response) -> list[tuple[str, str]]:
     return [(name, "true" if made.get(name) == value else value) for name, value in answer.headers.items()]
 
 
-def _learn(requests: RequestSequence, asked: GeneratedRequest, answer: httpx.Response, heard: ResponseMeaning) -> None:
+def _learn(
+    requests: RequestSequence, asked: GeneratedRequest, answer: httpx.Response, meaning: ResponseMeaning
+) -> None:
     if answer.headers.get("etag") and answer.status_code == 200:
         requests.known.etags[asked.path] = answer.headers["etag"]
-    if heard.status == 202:
-        requests.known.plans.append(heard.body["plan_id"])
-    if heard.status == 200 and asked.path.endswith("/create"):
-        requests.known.ids.setdefault(asked.path.split("/")[2], []).append(heard.body["value"]["id"])
+    if meaning.status == 202:
+        requests.known.plans.append(meaning.body["plan_id"])
+    if meaning.status == 200 and asked.path.endswith("/create"):
+        requests.known.ids.setdefault(asked.path.split("/")[2], []).append(meaning.body["value"]["id"])

@@ -9,9 +9,9 @@ import pytest
 from tests.figures import Figures
 from tests.records.worlds.asking import BOOKS, RequestSequence
 from tests.records.worlds.building import Audience
-from tests.records.worlds.carrying import MCP, REST, Carrier
 from tests.records.worlds.comparing import compare
 from tests.records.worlds.conftest import WorldPairs
+from tests.records.worlds.transports import MCP, REST, Transport
 
 PAIRS = 50
 ALL_PAIRS = 10_000
@@ -28,39 +28,41 @@ callers = pytest.mark.parametrize(
 )
 
 
-carriers = pytest.mark.parametrize("carrier", [REST, MCP], ids=["REST", "MCP"])
+transports = pytest.mark.parametrize("transport", [REST, MCP], ids=["REST", "MCP"])
 
 
 @callers
-@carriers
-async def test_two_worlds_answer_the_same(worlds: WorldPairs, audience: Audience, who: str, carrier: Carrier) -> None:
+@transports
+async def test_two_worlds_answer_the_same(
+    worlds: WorldPairs, audience: Audience, who: str, transport: Transport
+) -> None:
     async with worlds.copy_pair(audience) as (first, second):
         requests = RequestSequence(first.service.records.registry, seed=1, is_agent=who == "agent")
 
-        counts = await compare((first, second), who, requests, PAIRS, carrier)
+        counts = await compare((first, second), who, requests, PAIRS, transport)
 
     assert counts.carried_out > PAIRS / 10, "hardly any request was a good one"
     assert counts.tokens > 20 or audience == "carol"
 
 
 @callers
-@carriers
+@transports
 async def test_two_worlds_answer_the_same_about_the_books(
-    worlds: WorldPairs, audience: Audience, who: str, carrier: Carrier
+    worlds: WorldPairs, audience: Audience, who: str, transport: Transport
 ) -> None:
     async with worlds.copy_pair(audience) as (first, second):
         requests = RequestSequence(first.service.records.registry, seed=18, is_agent=who == "agent", models=BOOKS)
 
-        counts = await compare((first, second), who, requests, PAIRS, carrier)
+        counts = await compare((first, second), who, requests, PAIRS, transport)
 
     assert counts.carried_out > PAIRS / 10, "hardly any request was a good one"
 
 
 @pytest.mark.full
 @callers
-@carriers
+@transports
 async def test_two_worlds_answer_the_same_to_ten_thousand_requests(
-    worlds: WorldPairs, audience: Audience, who: str, carrier: Carrier, figures: Figures
+    worlds: WorldPairs, audience: Audience, who: str, transport: Transport, figures: Figures
 ) -> None:
     statuses: Counter[int] = Counter()
     tokens, took_s = 0, 0.0
@@ -68,7 +70,7 @@ async def test_two_worlds_answer_the_same_to_ten_thousand_requests(
         async with worlds.copy_pair(audience) as (first, second):
             requests = RequestSequence(first.service.records.registry, seed, is_agent=who == "agent")
             started_s = perf_counter()
-            counts = await compare((first, second), who, requests, ALL_PAIRS // PAIRS_OF_WORLDS, carrier)
+            counts = await compare((first, second), who, requests, ALL_PAIRS // PAIRS_OF_WORLDS, transport)
         took_s += perf_counter() - started_s
         statuses += counts.statuses
         tokens += counts.tokens

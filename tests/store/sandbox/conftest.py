@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from countersign.settings import Settings
-from countersign.store import app as distribution
+from countersign.store import app as store_app
 from countersign.store import lifespan
 from countersign.store.context import Store
 from countersign.store.sandbox import folders
@@ -21,19 +21,19 @@ from tests.store.world import World
 
 
 @pytest.fixture(scope="session")
-def original_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The template, built by the process that builds it in production."""
-    folder = tmp_path_factory.mktemp("original")
+    folder = tmp_path_factory.mktemp("template")
     folders.template_of(lifespan.MIGRATIONS).fill(folder)
     return folder
 
 
-def given_original(data: Path, original: Path) -> None:
+def link_template(data: Path, template: Path) -> None:
     """Let a store start with an existing template."""
     target = folders.template_folder(data, folders.template_of(lifespan.MIGRATIONS))
     target.mkdir(parents=True)
-    for path in original.rglob("*"):
-        copy = target / path.relative_to(original)
+    for path in template.rglob("*"):
+        copy = target / path.relative_to(template)
         if path.is_dir():
             copy.mkdir(parents=True, exist_ok=True)
         else:
@@ -43,21 +43,21 @@ def given_original(data: Path, original: Path) -> None:
 
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
-    """Data sets are SQLite files for any database of the service. `test_isolation` uses both databases."""
+    """SQLite only: data sets are SQLite files, whichever database the service uses. `test_isolation` runs with both."""
     return f"sqlite:///{tmp_path}/test.db"
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """The settings of a store for this test, in which keys can be created."""
+    """The settings of a store for this test, with a limit that lets one address create many keys."""
     return replace(settings, rate_keys=1_000)
 
 
 @pytest.fixture
-async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:
+async def front(store: Store, template_folder: Path) -> AsyncIterator[SandboxRouter]:
     """The application of the store with a sandbox."""
-    await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
-    application = distribution.create(store)
+    await asyncio.to_thread(link_template, Path(store.settings.data), template_folder)
+    application = store_app.create(store)
     yield application
     await application.close()
 

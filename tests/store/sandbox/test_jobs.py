@@ -13,7 +13,7 @@ from countersign.store import app as distribution
 from countersign.store.context import Store
 from countersign.store.demo import archive
 from countersign.store.sandbox.router import SandboxRouter
-from tests.store.sandbox.conftest import given_original
+from tests.store.sandbox.conftest import link_template
 from tests.store.sandbox.data import PRODUCT, SandboxCaller, all_of
 from tests.store.world import World
 
@@ -22,9 +22,9 @@ BUILD = archive("made", "1.0.0")
 
 
 @pytest.fixture
-async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:
+async def front(store: Store, template_folder: Path) -> AsyncIterator[SandboxRouter]:
     """The application of the store, whose sandbox has workers."""
-    await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
+    await asyncio.to_thread(link_template, Path(store.settings.data), template_folder)
     application = distribution.create(store, workers=worker.COMMAND)
     yield application
     await application.close()

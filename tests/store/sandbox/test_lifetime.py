@@ -18,7 +18,7 @@ from countersign.store.sandbox.router import SandboxRouter
 from tests.faults.lives import RestartableService
 from tests.servers.countersign import served
 from tests.store.conftest import ROOT_URL
-from tests.store.sandbox.conftest import given_original
+from tests.store.sandbox.conftest import link_template
 from tests.store.sandbox.data import PRODUCT, SandboxCaller
 from tests.store.world import World
 
@@ -145,7 +145,7 @@ async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_wors
 
 
 async def test_at_the_limit_a_new_key_waits_until_a_sandbox_is_idle(
-    world: World, front: SandboxRouter, original_folder: Path
+    world: World, front: SandboxRouter, template_folder: Path
 ) -> None:
     few = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=2)))
     first_caller, second_caller, third_caller = [await SandboxCaller.create(world, few) for _ in range(3)]
@@ -220,9 +220,9 @@ async def test_a_data_set_is_limited_in_size(world: World, front: SandboxRouter)
     assert read_answer.status_code == 200
 
 
-def test_the_successor_of_a_killed_server_starts_clean(tmp_path: Path, original_folder: Path) -> None:
+def test_the_successor_of_a_killed_server_starts_clean(tmp_path: Path, template_folder: Path) -> None:
     lives = RestartableService(tmp_path / "data")
-    given_original(lives.data, original_folder)
+    link_template(lives.data, template_folder)
     lives.start()
     try:
         headers = {"X-API-Key": httpx.get(f"{lives.root_url}/api/keys?tier=sandbox").json()["api_key"]}
@@ -237,9 +237,9 @@ def test_the_successor_of_a_killed_server_starts_clean(tmp_path: Path, original_
     assert [before_response.status_code, gone_response.status_code, repeated_response.status_code] == [201, 404, 201]
 
 
-async def test_the_processes_of_a_server_share_one_data_set_for_each_key(tmp_path: Path, original_folder: Path) -> None:
+async def test_the_processes_of_a_server_share_one_data_set_for_each_key(tmp_path: Path, template_folder: Path) -> None:
     data = tmp_path / "data"
-    given_original(data, original_folder)
+    link_template(data, template_folder)
     with served(data, "--workers", "2") as running:
         headers = {"X-API-Key": httpx.get(f"{running.url}/api/keys?tier=sandbox").json()["api_key"]}
         address = f"{running.url}/sandbox/api/v1/products"

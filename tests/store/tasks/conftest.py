@@ -13,7 +13,7 @@ from countersign.store.context import Store
 from countersign.store.sandbox.router import SandboxRouter
 from tests.store.conftest import ROOT_URL, with_settings
 from tests.store.conftest import settings as settings_of_the_store  # noqa: F401
-from tests.store.sandbox.conftest import database_url, given_original, http, original_folder  # noqa: F401
+from tests.store.sandbox.conftest import database_url, http, link_template, template_folder  # noqa: F401
 from tests.store.tasks.agent import OverviewAgent
 from tests.store.world import World
 
@@ -25,9 +25,9 @@ def settings(settings_of_the_store: Settings) -> Settings:  # noqa: F811
 
 
 @pytest.fixture
-async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:  # noqa: F811
+async def front(store: Store, template_folder: Path) -> AsyncIterator[SandboxRouter]:  # noqa: F811
     """The application of the store, whose sandbox has workers."""
-    await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
+    await asyncio.to_thread(link_template, Path(store.settings.data), template_folder)
     application = distribution.create(store, workers=worker.COMMAND)
     yield application
     await application.close()

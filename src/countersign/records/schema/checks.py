@@ -47,7 +47,7 @@ def _default(field: Field) -> Stored:
         raise LookupError(f"the default of {field.name} does not fit; a check should have refused it before") from error
 
 
-async def clear_destructive_if_unused(reader: Reader, step: Step) -> Step:
+async def without_mark_if_harmless(reader: Reader, step: Step) -> Step:
     """Return the step. If it deletes values of a table without rows, or removes options that no row has, mark it as not
     destructive."""
     return step if await _loses_data(reader, step) else replace(step, is_destructive=False)
@@ -86,8 +86,9 @@ async def _options_obstacle(reader: Reader, registry: Registry, row_task: RowTas
     if not count_text:
         return None
     return (
-        f"{row_task.table}.{row_task.field} is required and loses the options {', '.join(row_task.options)}, still "
-        f"used in {count_text}: give these records another option first, or give the field a default"
+        f"{row_task.table}.{row_task.field} is required, and options that the upgrade removes "
+        f"({', '.join(row_task.options)}) are still used in {count_text}: give these records another option first, or "
+        "give the field a default"
     )
 
 

@@ -12,7 +12,7 @@ from countersign.kernel.database.port import Database, Dialect, Reader, Transact
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.records import migrations, root_secret
 from countersign.records.masking.vault import Vault
-from countersign.records.schema.checks import clear_destructive_if_unused, obstacle
+from countersign.records.schema.checks import obstacle, without_mark_if_harmless
 from countersign.records.schema.difference import desired_snapshot, steps_between
 from countersign.records.schema.rows import RowTaskRunner
 from countersign.records.schema.snapshot import EMPTY, Snapshot, Step
@@ -91,7 +91,7 @@ async def plan_upgrade(database: Database, registry: Registry) -> UpgradePlan:
         steps = steps_between(
             installed_before, desired_snapshot(registry, installed_before, database.dialect), registry.kinds.values()
         )
-        checked_steps = tuple([await clear_destructive_if_unused(transaction, step) for step in steps])
+        checked_steps = tuple([await without_mark_if_harmless(transaction, step) for step in steps])
         obstacles = [await obstacle(transaction, registry, step, earlier_steps_pending=True) for step in steps]
     return UpgradePlan(checked_steps, tuple(text for text in obstacles if text))
 
@@ -221,7 +221,7 @@ class _Upgrade:
             # No row may be added between the check and the loss.
             await transaction.run(f'LOCK TABLE "{step.loses_from}" IN SHARE ROW EXCLUSIVE MODE')
         obstacle_text = await obstacle(transaction, self._registry, step, earlier_steps_pending=False)
-        checked_step = await clear_destructive_if_unused(transaction, step)
+        checked_step = await without_mark_if_harmless(transaction, step)
         UpgradePlan((checked_step,), (obstacle_text,) if obstacle_text else ()).require(destroy=destroy)
 
 

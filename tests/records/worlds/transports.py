@@ -10,7 +10,7 @@ from tests.records.worlds.asking import GeneratedRequest
 from tests.records.worlds.building import OpenWorld
 
 DOCUMENTS = ("/api/commands", "/api/meta", "/api/openapi.json")
-ELSEWHERE = ("/api/auth/", "/api/approve/")
+WITHOUT_TOOL = ("/api/auth/", "/api/approve/")
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 
 
@@ -21,7 +21,7 @@ class ResponseMeaning(NamedTuple):
     body: Any
 
 
-class Carrier(Protocol):
+class Transport(Protocol):
     """Sends requests to a world."""
 
     async def ask(
@@ -31,12 +31,12 @@ class Carrier(Protocol):
         counterpart in the other world."""
         ...
 
-    def heard(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
+    def meaning_of(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
         """Return the meaning of the response."""
         ...
 
 
-class RestCarrier:
+class RestTransport:
     """Sends every request over REST."""
 
     async def ask(
@@ -52,13 +52,13 @@ class RestCarrier:
         content = asked.content(tokens) if asked.raw is None else asked.raw
         return await world.http.request(asked.method or "POST", asked.path, content=content, headers=headers)
 
-    def heard(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
+    def meaning_of(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
         """Return the status and the body of the response."""
         is_json = answer.headers.get("content-type") == "application/json" and answer.content
         return ResponseMeaning(answer.status_code, answer.json() if is_json else None)
 
 
-class McpCarrier(RestCarrier):
+class McpTransport(RestTransport):
     """Sends each command as a tool call, and each request for a description as `tools/list`. The requests use different
     revisions of MCP. Requests without a tool (tokens, approvals) are sent over REST."""
 
@@ -66,7 +66,7 @@ class McpCarrier(RestCarrier):
         self, world: OpenWorld, who: str, asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]
     ) -> httpx.Response:
         """Send the request over MCP."""
-        if asked.path.startswith(ELSEWHERE):
+        if asked.path.startswith(WITHOUT_TOOL):
             return await super().ask(world, who, asked, tokens)
         headers = {
             "Authorization": f"Bearer {world.tokens[who]}",
@@ -77,11 +77,11 @@ class McpCarrier(RestCarrier):
         method = asked.method or "POST"
         return await world.http.request(method, "/mcp", content=_message(asked, tokens), headers=headers)
 
-    def heard(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
+    def meaning_of(self, asked: GeneratedRequest, answer: httpx.Response) -> ResponseMeaning:
         """Return the envelope or the proposal in the result of a tool call, the status 400 for a refusal, and the
         status 404 for an unknown tool."""
-        rest_meaning = super().heard(asked, answer)
-        if asked.path.startswith(ELSEWHERE) or rest_meaning.status != 200:
+        rest_meaning = super().meaning_of(asked, answer)
+        if asked.path.startswith(WITHOUT_TOOL) or rest_meaning.status != 200:
             return rest_meaning
         if "error" in rest_meaning.body:
             return ResponseMeaning(404, rest_meaning.body["error"])
@@ -106,5 +106,5 @@ def _message(asked: GeneratedRequest, tokens: Sequence[tuple[str, str]]) -> byte
     return call % (meta, name.encode(), arguments)
 
 
-REST = RestCarrier()
-MCP = McpCarrier()
+REST = RestTransport()
+MCP = McpTransport()
