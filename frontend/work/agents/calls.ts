@@ -80,13 +80,13 @@ export interface AgentHistory {
 }
 
 const PAGE_SIZE = 100;
-const MAX_CALLS = 1000;
+const MAX_SHOWN_CALLS = 1000;
 
 /** The calls after the cursor, or the newest calls if there is no cursor yet. */
 async function newCalls(token: AgentToken, history: AgentHistory | null, signal: AbortSignal) {
   const input = { id: token.id, after: history?.cursor ?? 0, limit: PAGE_SIZE };
   const { calls, cursor } = (await run<{ calls: LoggedCall[]; cursor: number }>("agent_token", "calls", input, signal)).value;
-  return { calls: [...calls.map(ofLogged), ...(history?.calls ?? [])].slice(0, MAX_CALLS), cursor };
+  return { calls: [...calls.map(ofLogged), ...(history?.calls ?? [])].slice(0, MAX_SHOWN_CALLS), cursor };
 }
 
 /** The calls of an agent, newest first. Only calls that are not in `history` are requested. */
