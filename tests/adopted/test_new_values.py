@@ -10,6 +10,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
+from countersign.records.access import sessions
 from countersign.records.approvals import decisions
 from countersign.records.masking import connected_aliases
 from tests.adopted.scout import Scout, scout_of
@@ -364,3 +365,20 @@ async def test_what_a_trigger_may_compute_from_the_text_has_another_token_as_wel
     assert _rows(shop)[0] == BOB
     assert again["email"] not in {ada["email"], bob["email"]}
     assert set((await _history(scout, ada))[0]["changes"]) == {"first_name", "email", "note"}
+
+
+@GUESSES
+async def test_the_next_agent_with_the_label_does_not_see_whether_a_guess_was_right(
+    shop: Shop, scout: Scout, guess: str
+) -> None:
+    """The token domain is closed while no agent has the label, and is then opened again."""
+    ada, *_ = await scout.customers()
+    await scout.approve(await scout.call("update", id=ada["id"], email=guess))
+    async with shop.inside.service.records.database.transaction() as transaction:
+        await sessions.end_all_of_user(transaction, scout.person.user_id, ("agent_token",))
+    await _sweep(shop, 1)
+
+    again, bob, _ = await (await scout_of(shop, scout.person)).customers()
+
+    assert _rows(shop)[0] == guess
+    assert again["email"] != bob["email"]

@@ -64,11 +64,12 @@ _DELETED: Mapping[Dialect, str] = {
     "postgres": _DELETED_AMONG.format(listed="(SELECT jsonb_array_elements_text($2::text::jsonb))"),
     "sqlite": _DELETED_AMONG.format(listed="(SELECT value FROM json_each($2))"),
 }
+# A closed domain may be opened again. Its agents must then still not see the token of a value that they guessed.
 _ALIASES = """
 SELECT a.value_id, a.domain_id, a.model, a.field, a.record_id, d.user_id, v.label, a.hash, v.gone_day, u.id IS NOT NULL
 FROM pii_alias AS a
 JOIN pii_value AS v ON v.id = a.value_id
-LEFT JOIN token_domain AS d ON d.id = a.domain_id AND d.closed_at IS NULL
+LEFT JOIN token_domain AS d ON d.id = a.domain_id
 LEFT JOIN "user" AS u ON u.id = d.user_id
 WHERE a.hash IS NOT NULL AND (a.value_id, a.domain_id, a.model, a.field, a.record_id) > ($1, $2, $3, $4, $5)
 ORDER BY a.value_id, a.domain_id, a.model, a.field, a.record_id
@@ -182,8 +183,7 @@ class ValueSweep:
         await self._erase(today - self._days)
 
     async def _drop_aliases(self) -> None:
-        """Drop the aliases of values that other applications have changed or deleted, and those of closed token
-        domains."""
+        """Drop the aliases of values that other applications have changed or deleted, and those of deleted people."""
         after: tuple[int, str, str, str, str] = (-1, "", "", "", "")
         while aliases := [_SeenRecord(*row) for row in await self._database.fetch(_ALIASES, *after, BATCH_SIZE)]:
             for each in (await self._examined(aliases)).gone:
