@@ -367,6 +367,55 @@ async def test_what_a_trigger_may_compute_from_the_text_has_another_token_as_wel
     assert set((await _history(scout, ada))[0]["changes"]) == {"first_name", "email", "note"}
 
 
+def _add_trigger(shop: Shop, value: str) -> None:
+    """Let the database compute the e-mail address with each update."""
+    if shop.is_sqlite:
+        shop.change(
+            "CREATE TRIGGER derive AFTER UPDATE OF first_name, note, visits ON customer BEGIN "
+            f"UPDATE customer SET email = {value} WHERE customer_id = new.customer_id; END"
+        )
+        return
+    shop.change(
+        "CREATE FUNCTION derive() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$BEGIN new.email := {value}; RETURN new; END$$; "
+        "CREATE TRIGGER derive BEFORE UPDATE OF first_name, note, visits ON customer FOR EACH ROW "
+        "EXECUTE FUNCTION derive()"
+    )
+
+
+@GUESSES
+async def test_what_a_trigger_computes_from_earlier_text_has_another_token(
+    shop: Shop, scout: Scout, guess: str
+) -> None:
+    """The second write has no text in clear, and computes a value from the text of the first one."""
+    shop.change(f"UPDATE customer SET email = 'Bob {MARK}/' || email WHERE customer_id = 2")
+    ada, bob, _ = await scout.customers()
+    _add_trigger(shop, "new.first_name || '/' || new.note")
+
+    await scout.approve(await scout.call("update", id=ada["id"], note=guess))
+    await scout.approve(await scout.call("update", id=ada["id"], first_name=bob["first_name"]))
+    by_agent = await scout.get(ada)
+    await shop.inside.value(scout.person, "customer", "update", id=ada["id"], visits=8)
+
+    assert _rows(shop)[0] == f"Bob {MARK}/{guess}"
+    assert by_agent["email"] != bob["email"]
+    assert (await scout.get(ada))["email"] == by_agent["email"]
+
+
+async def test_what_another_agent_writes_leaves_the_aliases_of_other_fields(shop: Shop, scout: Scout) -> None:
+    other = await scout_of(shop, scout.person, "other")
+    ada, bob, _ = await scout.customers()
+    await other.customers()
+    await scout.approve(await scout.call("update", id=ada["id"], email=BOB))
+    typed = await scout.get(ada)
+    _add_trigger(shop, "new.email")
+
+    await other.approve(await other.call("update", id=ada["id"], note="x"))
+
+    assert _rows(shop)[0] == BOB
+    assert (await scout.get(ada))["email"] == typed["email"] != bob["email"]
+
+
 @GUESSES
 async def test_the_next_agent_with_the_label_does_not_see_whether_a_guess_was_right(
     shop: Shop, scout: Scout, guess: str

@@ -20,7 +20,7 @@ from countersign.records.masking.connected_aliases import (
     NewAlias,
     personal_values,
 )
-from countersign.records.masking.seen_values import SeenValues
+from countersign.records.masking.seen_values import SeenValue, SeenValues
 from countersign.records.masking.vault import ValueKey
 
 _CHANGES = "SELECT changes FROM audit_entry WHERE model = $1 AND record_id = $2"
@@ -29,7 +29,7 @@ SELECT p.diff
 FROM plan AS p
 WHERE p.id IN (SELECT s.plan_id FROM plan_step AS s WHERE s.model = $1 AND s.record_id = $2)
 """
-_ALIAS_IDS = "SELECT id FROM pii_value WHERE id IN ({places}) AND domain_id IS NOT NULL"
+_UNHASHED_IDS = "SELECT id, domain_id IS NOT NULL FROM pii_value WHERE id IN ({places}) AND hash IS NULL"
 
 MayDerive: TypeAlias = Callable[[Run, Declared], Awaitable[bool]]
 """Returns whether the database may compute columns of a table from what is written."""
@@ -93,7 +93,7 @@ class RowAudit:
     async def append(self, run: Run, command: str, model: Declared, change: RowChange) -> None:
         """Append the audit entry of a change, and replace the aliases of the changed fields. A field that an agent
         wrote counts as changed, also with an equal value: otherwise the entry would confirm a guess."""
-        new_aliases = [] if change.after is None else await self._new_aliases(run, model, change.after, change.inputs)
+        new_aliases = [] if change.after is None else await self._new_aliases(run, model, change, change.after)
         renewed = _renewed(run, model, change.inputs) | {each.value.field for each in new_aliases}
         changed = change.names(model, renewed)
         keys_before = await self._value_keys(run, model, change.record_id, _among(changed, change.values_before))
@@ -122,22 +122,27 @@ class RowAudit:
         return await self._aliases.replace(run, run.engine.vault, record, names, new_aliases)
 
     async def _new_aliases(
-        self, run: Run, model: Declared, after: StoredRecord, inputs: Mapping[str, FieldInput]
+        self, run: Run, model: Declared, change: RowChange, after: StoredRecord
     ) -> list[NewAlias]:
         """Return the aliases to store for the writer: of each personal value that it wrote in clear, or copied from a
-        value with an alias. If there are any, the database may have computed other values of the row from them, also
-        values that are as they were before, so these get aliases as well."""
-        if run.domain is None:
-            return []
+        value with an alias. The database may have computed other values of the row from them, or from text of an
+        earlier write, also values that are as they were before. So these get aliases as well."""
         values = personal_values(model, after.id, after.values)
-        alias_ids = await _alias_ids(run, inputs)
-        new_aliases = [
-            NewAlias(values[name], each.value_id)
-            for name, each in inputs.items()
-            if name in values and (each.is_plain_text or each.value_id in alias_ids)
-        ]
-        if new_aliases and await self._may_derive(run, model):
-            new_aliases += [NewAlias(value) for name, value in values.items() if name not in inputs]
+        new_aliases = [] if run.domain is None else await _written_aliases(run, values, change.inputs)
+        before: Aliases = {} if change.before is None else change.before.aliases
+        if not (new_aliases or before) or not await self._may_derive(run, model):
+            return new_aliases
+        writer_id = run.domain.id if run.domain is not None and new_aliases else ""
+        domain_ids = {domain_id for each in before.values() for domain_id in each} | {writer_id} - {""}
+        others = {name: value for name, value in values.items() if name not in change.inputs}
+        for name, value in others.items():
+            is_computed = change.values_before.get(name) != change.values_after.get(name)
+            for domain_id in sorted(domain_ids) if is_computed or writer_id else ():
+                kept_id = before.get(name, {}).get(domain_id)
+                if is_computed or domain_id == writer_id:
+                    new_aliases.append(NewAlias(value, None, domain_id))
+                elif kept_id is not None:
+                    new_aliases.append(NewAlias(value, kept_id, domain_id))
         return new_aliases
 
     async def value_ids(
@@ -183,13 +188,26 @@ def _renewed(run: Run, model: Declared, changed_inputs: Mapping[str, FieldInput]
     return frozenset(name for name in changed_inputs if model.fields[name].personal)
 
 
-async def _alias_ids(run: Run, inputs: Mapping[str, FieldInput]) -> frozenset[int]:
-    """Return the value ids of the inputs that are aliases."""
+async def _written_aliases(
+    run: Run, values: Mapping[str, SeenValue], inputs: Mapping[str, FieldInput]
+) -> list[NewAlias]:
+    """Return the aliases of what the writer wrote in clear, or copied from a value with an alias. A value of our own
+    without a hash has an id for one field only, so the writer may have written it in clear there."""
+    copied = await _unhashed_ids(run, inputs)
+    return [
+        NewAlias(values[name], each.value_id if copied.get(each.value_id) else None)
+        for name, each in inputs.items()
+        if name in values and (each.is_plain_text or each.value_id in copied)
+    ]
+
+
+async def _unhashed_ids(run: Run, inputs: Mapping[str, FieldInput]) -> dict[int | None, bool]:
+    """Map the value ids of the inputs that have no hash to whether they are aliases."""
     value_ids = sorted({each.value_id for each in inputs.values() if each.value_id is not None})
     if not value_ids:
-        return frozenset()
+        return {}
     places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
-    return frozenset(row[0] for row in await run.transaction.fetch(_ALIAS_IDS.format(places=places), *value_ids))
+    return dict(await run.transaction.fetch(_UNHASHED_IDS.format(places=places), *value_ids))
 
 
 async def _audit_copies(run: Run, model: Declared, record_id: str) -> list[tuple[str, _Copy | Stored]]:

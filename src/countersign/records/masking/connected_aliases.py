@@ -42,10 +42,12 @@ DELETE FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3 AND dom
 
 class NewAlias(NamedTuple):
     """An alias to store for a field of a record. `copied_id` is the alias whose token the writer sent. There is none
-    for text that the writer wrote in clear, or that the database may have computed from such text."""
+    for text that the writer wrote in clear, or that the database may have computed from such text. `domain_id` is the
+    token domain, or an empty text for that of the writer."""
 
     value: SeenValue
     copied_id: int | None = None
+    domain_id: str = ""
 
 
 class Alias(NamedTuple):
@@ -109,21 +111,22 @@ class ConnectedAliases:
         names: Container[str],
         new_aliases: Sequence[NewAlias],
     ) -> dict[str, dict[str, int]]:
-        """Drop the aliases of these fields in all domains, and store the new aliases of the writer's domain. Return the
-        new aliases by field.
+        """Drop the aliases of these fields in all domains, and store the new aliases. Return the new aliases by field.
 
         The new aliases are taken first, because the writer may have copied one of the previous ones.
         """
-        model, record_id, domain_id = record
-        value_keys = [await _take(tables.transaction, vault, each, domain_id) for each in new_aliases]
+        model, record_id, _ = record
+        added = [each._replace(domain_id=each.domain_id or record.domain_id) for each in new_aliases]
+        value_keys = [await _take(tables.transaction, vault, each) for each in added]
         stored = await _of_records(tables, model, [record_id])
         old_aliases = [each for each in stored if model.present_name(each.field) in names]
         await drop(tables.transaction, vault, model.name, old_aliases)
-        added = list(zip((each.value for each in new_aliases), value_keys, strict=True))
-        for value, key in added:
+        by_field: dict[str, dict[str, int]] = {}
+        for (value, _, domain_id), key in zip(added, value_keys, strict=True):
             value_hash = self._seen_values.hash_of(value)
             await tables.transaction.run(_ADD, model.name, record_id, value.field, domain_id, key.id, value_hash)
-        return {value.field: {domain_id: key.id} for value, key in added}
+            by_field.setdefault(value.field, {})[domain_id] = key.id
+        return by_field
 
 
 async def drop(transaction: Transaction, vault: Vault, model: str, aliases: Sequence[Alias]) -> None:
@@ -146,9 +149,9 @@ def personal_values(model: Declared, record_id: str, values: Mapping[str, Stored
     }
 
 
-async def _take(transaction: Transaction, vault: Vault, new_alias: NewAlias, domain_id: str) -> ValueKey:
+async def _take(transaction: Transaction, vault: Vault, new_alias: NewAlias) -> ValueKey:
     copied_key = None if new_alias.copied_id is None else await vault.hold_existing(transaction, new_alias.copied_id)
-    return copied_key or await vault.create_alias_id(transaction, new_alias.value.label, domain_id)
+    return copied_key or await vault.create_alias_id(transaction, new_alias.value.label, new_alias.domain_id)
 
 
 async def _of_domain(
