@@ -345,3 +345,19 @@ async def test_a_person_who_is_deleted_leaves_comments_without_author_and_no_men
     assert (left["author"], left["text"]) == (None, "I call them")
     statement = "SELECT comment_id FROM comment_mention WHERE user_id = $1"
     assert await office.service.records.database.fetch(statement, zoe) == []
+
+
+async def test_a_proposed_comment_is_hidden_from_people_who_do_not_see_its_record(office: Office) -> None:
+    record_id = await lead(office)
+    agent = await office.agent("alice", label="scout")
+    await office.value("root", "setting.create", title="approval:comment.create", value="{}")
+    plan_id = await office.proposed(agent, "comment.create", model="lead", record=record_id, text="The takeover talks")
+
+    assert await office.refusal_of("carol", "plan.get", id=plan_id) == "no such record"
+    assert await office.refusal_of("carol", "plan.reject", id=plan_id, reason="No") == "no such record"
+    assert (await office.approve("carol", plan_id)).status_code == 404
+
+    assert (await office.approve("alice", plan_id)).status_code == 200
+    assert [each["text"] for each in await office.all("comment", "bob") if each["record"] == record_id] == [
+        "The takeover talks"
+    ]

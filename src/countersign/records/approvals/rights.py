@@ -58,8 +58,10 @@ class Decidable:
                 reach_condition = any_of(
                     Scope(self.dialect, DelegatedParameters(add_parameter), "target"), view.model, rows
                 )
+                # A new comment is about a record that this statement does not know, so only its proposer decides on it.
+                is_new = "1 = 0" if name == "comment" else "step.record_id IS NULL"
                 conditions.append(
-                    f"(step.command IN ({command_list}) AND (step.record_id IS NULL OR EXISTS "
+                    f"(step.command IN ({command_list}) AND ({is_new} OR EXISTS "
                     f'(SELECT 1 FROM "{name}" AS target WHERE target.id = step.record_id AND {reach_condition})))'
                 )
         return [f"step.command IN ({', '.join(unconditional)})", *conditions] if unconditional else conditions
@@ -263,7 +265,15 @@ async def missing_right(run: Run, caller: Caller, step: Step, *, decides: bool =
             return f"{step.model}.{name}"
     if not await _reaches(caller_run, view, step.command, [step.record_id] if step.record_id else []):
         return f"this {step.model}"
+    if step.id == "comment.create" and not await _sees_subject(caller_run, step):
+        return "the record of the comment"
     return await missing_cascade_right(caller_run, step) if decides else None
+
+
+async def _sees_subject(run: Run, step: Step) -> bool:
+    """Return whether the caller sees the record that a new comment is about."""
+    model, record_id = (step.given[name].stored for name in ("model", "record"))
+    return await unmask_input.exists(run, str(model), str(record_id))
 
 
 class RequiredRight(NamedTuple):
