@@ -128,8 +128,12 @@ interface Part {
 export function splitMentions(text: string, usernames: readonly string[]): Part[] {
   const parts: Part[] = [];
   let start = 0;
+  if (usernames.length === 0) {
+    return [{ text, isMention: false }];
+  }
+  const longest = Math.max(...usernames.map((username) => username.length));
   for (let at = text.indexOf("@"); at >= 0; at = text.indexOf("@", at + 1)) {
-    const follows = text.slice(at + 1).toLowerCase();
+    const follows = text.slice(at + 1, at + 2 + longest).toLowerCase();
     const names = usernames.filter((username) => follows.startsWith(username) && !/^[\p{L}\p{N}]/u.test(follows.slice(username.length)));
     const length = Math.max(0, ...names.map((name) => name.length));
     if (length > 0) {
