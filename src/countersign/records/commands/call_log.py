@@ -104,8 +104,8 @@ class CallLog:
         if caller.is_agent:
             elapsed_us = round((clock.monotonic_s() - started_s) * 1_000_000)
             self._calls.append(AgentCall(caller.credential_id, now, tool, known_id, result, elapsed_us))
-        elif known_id is not None and result == "ok" and tool.endswith(".get") and len(self._opened) < MAX_QUEUE:
-            self._opened[caller.user_id, tool.removesuffix(".get"), known_id] = now
+        elif isinstance(record_id, str) and result == "ok" and tool.endswith(".get") and len(self._opened) < MAX_QUEUE:
+            self._opened[caller.user_id, tool.removesuffix(".get"), record_id] = now
 
     async def write(self) -> None:
         """Write the queue in one transaction, at most `MAX_BATCH` calls of agents.
@@ -136,7 +136,9 @@ async def write_opened(transaction: Transaction, opened_at: Mapping[tuple[str, s
     """Write which records people opened and when, and that they have seen the mentions there. The keys are the person,
     the model and the record."""
     for (user_id, model, record_id), instant in sorted(opened_at.items()):
-        await transaction.run(_ADD_OPENED, user_id, model, record_id, instant)
+        # Records of connected tables have longer ids. They are not listed as opened, but may have mentions.
+        if is_record_id(record_id):
+            await transaction.run(_ADD_OPENED, user_id, model, record_id, instant)
         await transaction.run(SEE_MENTIONS, user_id, model, record_id, instant)
     for user_id in sorted({key[0] for key in opened_at}):
         await transaction.run(_TRIM, user_id)
