@@ -139,8 +139,12 @@ async def test_what_is_kept_about_rows_that_a_policy_hides_is_hidden(shop: Shop)
     north, south = await _person(shop, 1), await _person(shop, 2)
     (zoe,) = await shop.inside.value(south, "customer", "list")
     await shop.inside.value(south, "customer", "update", id=zoe["id"], visits=41)
-    await shop.inside.value(south, "comment", "create", model="customer", record=zoe["id"], text="calls back")
-    await _proposed(shop, zoe["id"])
+    about = {"model": "customer", "record": zoe["id"]}
+    with pytest.raises(BadInput, match="are for people who see all its records"):
+        await shop.inside.value(south, "comment", "create", **about, text="calls back")
+    member, _ = await _proposed(shop, zoe["id"])
+    member = _narrowed(shop, replace(member, tenant="2", external_id="account 2"))
+    await shop.inside.value(member, "comment", "create", **about, text="calls back")
 
     entries = await shop.inside.value(north, "audit_entry", "list")
     assert [each["command"] for each in entries] == ["user.create"]

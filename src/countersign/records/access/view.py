@@ -72,6 +72,12 @@ class ModelView:
         """The records that exist for the caller."""
         return self.rows.get("get", ())
 
+    @property
+    def has_comments(self) -> bool:
+        """Return whether records of the model have comments that the caller sees. Comments on a connected table are for
+        callers who see all its records, because our own database cannot apply conditions to rows of another one."""
+        return self.model.comments and self.is_readable and (self.model.table is None or self.visible is None)
+
     def reads_any_by(self, *commands: str) -> bool:
         """Return whether the caller may use at least one of these commands on every record. The caller can then find
         out whether a record exists."""

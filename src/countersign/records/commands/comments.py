@@ -29,6 +29,8 @@ async def check_comment(run: Run, values: Mapping[str, Stored]) -> None:
         raise no_such_record()
     if view is not None and not view.model.comments:
         raise BadInput(f"comment.model: {model} has no comments; its module declares them with comments=True")
+    if view is not None and not view.has_comments:
+        raise BadInput(f"comment.model: comments on {model} are for people who see all its records")
 
 
 def _may_be_id(view: ModelView, record_id: str) -> bool:
@@ -45,14 +47,14 @@ class CommentVisibility:
 
     def sql(self, alias: str, add_parameter: Callable[[Value], str]) -> str:
         """Return the condition."""
-        readable = [name for name, view in self.view.models.items() if view.is_readable and view.model.comments]
+        readable = [name for name, view in self.view.models.items() if view.has_comments]
         return f"({' OR '.join([self._of_model(alias, name, add_parameter) for name in readable]) or '1 = 0'})"
 
     def _of_model(self, alias: str, name: str, add_parameter: Callable[[Value], str]) -> str:
         view = self.view.models[name]
         if view.model.table is not None:
-            # The records are in another database. Its comments are for those who see all records of the model.
-            return f"({alias}.model = {add_parameter(name)})" if view.visible is None else "1 = 0"
+            # The records are in another database.
+            return f"({alias}.model = {add_parameter(name)})"
         visible_condition = any_of(
             Scope(self.dialect, DelegatedParameters(add_parameter), "subject"), view.model, view.visible
         )

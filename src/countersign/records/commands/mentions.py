@@ -176,6 +176,9 @@ class Mentions:
         caller = await self._people.person(run.reader, user_id)
         if caller is None or "comment" not in caller.view.models:
             return False
+        view = caller.view.models.get(model)
+        if view is None or not view.has_comments:
+            return False
         return await unmask_input.exists(_as(run, caller), model, record_id)
 
     async def forget_person(

@@ -61,7 +61,7 @@ def _flags(view: ModelView, views: Mapping[str, ModelView]) -> dict[str, bool]:
     """Return the members that only some models have."""
     flags = {
         "is_connected": view.model.table is not None,
-        "has_comments": view.model.comments and "comment" in views,
+        "has_comments": view.has_comments and "comment" in views,
     }
     return {name: True for name, is_set in flags.items() if is_set}
 
