@@ -18,7 +18,7 @@ from countersign.kernel.database.port import Reader
 from countersign.records.access.people import SIGNS, folded
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.commands import audit_history, call_log, comments, list_search, unmask_input
-from countersign.records.commands.errors import BadInput, refuse_unknown_keys
+from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 
 MAX_MENTIONS = 10
@@ -131,7 +131,8 @@ class Mentions:
         first time.
 
         Raises:
-            BadInput: a person mentions too many people, or somebody who does not see the record.
+            BadInput: a person mentions too many people, or somebody who does not see the record, or the record was
+                deleted meanwhile.
         """
         if not values:
             await run.transaction.run(_REMOVE_ALL, comment_id)
@@ -139,6 +140,8 @@ class Mentions:
         if values.get("text") == values_before.get("text"):
             return
         subject = Subject(str(values["model"]), str(values["record"]))
+        if not values_before:
+            await _hold(run, subject)
         author_id = str(values.get("author") or "")
         now = clock.now()
         if values.get("agent") is None:
@@ -208,6 +211,19 @@ class Mentions:
                 found.append(person)
         run.mentioned_models.add("user")
         return found
+
+
+async def _hold(run: Run, subject: Subject) -> None:
+    """Lock the record of a new comment, so that a deletion at the same time deletes the comment as well.
+
+    Raises:
+        BadInput: the record was deleted meanwhile.
+    """
+    is_stored = run.engine.registry.models[subject.model].table is None
+    if is_stored and run.dialect == "postgres":
+        statement = f'SELECT 1 FROM "{subject.model}" WHERE id = $1 FOR KEY SHARE'
+        if await run.transaction.fetch_one(statement, subject.record_id) is None:
+            raise no_such_record()
 
 
 async def _keep_mentions(run: Run, comment_id: str, user_ids: frozenset[str]) -> frozenset[str]:
