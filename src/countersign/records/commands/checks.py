@@ -103,7 +103,8 @@ def sent_values(model: Declared, field_inputs: Mapping[str, FieldInput], *, is_n
     sent = set(sent_in_clear(field_inputs))
     if not is_new:
         return sent
-    return sent | (model.fields.keys() - {name for name, value in field_inputs.items() if _is_token(value)})
+    tokens = {name for name, value in field_inputs.items() if _is_token(value)}
+    return sent | {name for name in model.fields if name not in tokens and not indirect_sources(model, name) & tokens}
 
 
 def _is_token(field_input: FieldInput) -> bool:
@@ -208,9 +209,9 @@ def safe_reason(run: Run, code: str, reason: str, personal_values: Collection[st
     """Return the reason on one line, or an empty text if the service must not send it: it repeats one of the personal
     values, or looks like a placeholder token. Such a reason is a fault of the package, and is logged without its
     text."""
-    line = " ".join(reason.split())[:MAX_REASON_LENGTH]
+    line = " ".join(reason.split())
     if line and not _repeats(line, personal_values) and not run.engine.grammar.tokens(line):
-        return line
+        return line[:MAX_REASON_LENGTH]
     telemetry.logger("modules").error("the reason of a refusal is not sent: it repeats a value, or is empty", code=code)
     return ""
 

@@ -14,7 +14,7 @@ from countersign.records.commands import (
     record_writer,
     unmask_input,
 )
-from countersign.records.commands.effects import EffectContext, linked_value_ids
+from countersign.records.commands.effects import CodeRefusal, EffectContext, linked_value_ids
 from countersign.records.commands.errors import BadInput, unknown_field
 from countersign.records.commands.filters import today
 from countersign.records.commands.preconditions import require_revision
@@ -241,7 +241,11 @@ async def perform(
     if move.effect is not None:
         value_ids = await linked_value_ids(run, model, record, inputs)
         work = EffectContext(run, model, record.id, values, command, value_ids, before=record.values)
-        await move.effect(work)
+        try:
+            await move.effect(work)
+        except CodeRefusal as refused:
+            # What an effect reads is not in the report, so a trial must not tell an agent that it refuses.
+            raise BadInput(refused.detail) from refused
         field_inputs |= work.changes
         # Read the record again, because the effect may have written records that change its totals.
         record = await record_writer.find(run, model, None, record.id)
