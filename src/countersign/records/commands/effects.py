@@ -1,10 +1,12 @@
 """The object that code of a package receives: the implementation of `Work` in actions and hooks."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import NoReturn
 
 from countersign.declare import BadValue, Declared, Field, Text, Where
 from countersign.declare.fields.field import Stored
+from countersign.kernel import clock
 from countersign.records.access.view import ModelView
 from countersign.records.commands import crud, preconditions, record_writer, select, value_aliases
 from countersign.records.commands.code_report import CodeReport, RecordValues
@@ -72,11 +74,14 @@ class EffectContext:
         before: Mapping[str, Stored] | None = None,
         report: CodeReport | None = None,
         sent: frozenset[str] = frozenset(),
+        deadline_s: float | None = None,
     ) -> None:
         """`value_ids` maps fields to the value ids of the values that keep their tokens. `before` are the values before
         the command. Reads and changes are noted in the `report`. The caller knows the values of the fields in `sent`,
-        because it sent them or because they are those of the declaration."""
+        because it sent them or because they are those of the declaration. After `deadline_s`, the next call of the
+        package raises TimeoutError: on SQLite no call waits, so that a timeout of asyncio cannot end a loop."""
         self._run = run
+        self._deadline_s = deadline_s
         self._model = model
         self._command = command
         self._report = report or CodeReport()
@@ -152,7 +157,13 @@ class EffectContext:
         self._use(model_declaration, *model_declaration.fields)
         self._report.note_change(model_declaration, None, "created", pairs_of({}, field_inputs))
         await preconditions.require_unlocked(self._run, model_declaration, stored_values, self._command)
-        return await record_writer.insert(self._run, model_declaration, field_inputs, f"{model}.create")
+        async with self._atomic():
+            return await record_writer.insert(self._run, model_declaration, field_inputs, f"{model}.create")
+
+    def _atomic(self) -> AbstractAsyncContextManager[None]:
+        """Return a block for a write of a hook. If the hook catches the refusal of the write, or of hooks that it runs,
+        nothing of it stays."""
+        return nullcontext() if self._deadline_s is None else self._run.transaction.savepoint()
 
     def _add_defaults(self, model: Declared, field_inputs: dict[str, FieldInput]) -> None:
         for name, field in model.fields.items():
@@ -173,7 +184,8 @@ class EffectContext:
         record = await record_writer.find(self._run, model_declaration, None, record_id)
         self._report.note_change(model_declaration, record_id, "changed", pairs_of(record.values, field_inputs))
         await preconditions.require_unlocked(self._run, model_declaration, record.values, self._command)
-        await record_writer.update(self._run, model_declaration, record, field_inputs, f"{model}.update")
+        async with self._atomic():
+            await record_writer.update(self._run, model_declaration, record, field_inputs, f"{model}.update")
 
     async def find(self, model: str, /, **values: object) -> str | None:
         """Return the id of the first record with exactly these values, or None if there is no such record."""
@@ -184,7 +196,7 @@ class EffectContext:
     async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
         """Return the record with this id, with every field in clear. Return None if it does not exist."""
         model_declaration = self._run.engine.registry.models[model]
-        self._use(model_declaration)
+        self._use(model_declaration, is_by_id=True)
         try:
             record = await record_writer.find(self._run, model_declaration, None, record_id, locks=locks)
         except NoSuchRecord:
@@ -219,10 +231,18 @@ class EffectContext:
         view = self._run.caller.view.models.get(model.name)
         return self._values(model, record.id, record.values, value_ids, lambda name: _knows(view, name))
 
-    def _use(self, model: Declared, *names: str) -> None:
-        """Note that the outcome depends on which records of the model exist, and on these fields of all of them."""
+    def _use(self, model: Declared, *names: str, is_by_id: bool = False) -> None:
+        """Note that the outcome depends on which records of the model exist, and on these fields of all of them. A
+        caller that may only `get` records knows whether one with a known id exists, and nothing about the others.
+
+        Raises:
+            TimeoutError: the time of the package is over.
+        """
+        if self._deadline_s is not None and clock.monotonic_s() > self._deadline_s:
+            raise TimeoutError
         view = self._run.caller.view.models.get(model.name)
-        is_seen = view is not None and view.reads_any_by("get", "list", "search", "export")
+        commands = ("get", "list", "search", "export") if is_by_id else ("list", "search", "export")
+        is_seen = view is not None and view.reads_any_by(*commands)
         is_known = is_seen and all(name == "id" or _knows(view, name) for name in names)
         self._report.is_known = self._report.is_known and is_known
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
+from countersign.declare.model import indirect_sources
 from countersign.declare.rules.package_code import ModelHook
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import ConstraintViolation
@@ -33,6 +34,7 @@ async def run_hooks(run: Run, write: RecordWrite) -> None:
     hooks = run.engine.registry.hooks[name]
     if not hooks or write.is_restored or name in run.hook_models:
         return
+    run.code_report.is_known = run.code_report.is_known and _is_call_known(run, write)
     if write.after:
         write = replace(write, after={field: write.after.get(field) for field in write.model.fields})
     for hook in [hook for hook in hooks if _is_called(hook, write)]:
@@ -61,6 +63,20 @@ def _is_called(hook: ModelHook, write: RecordWrite) -> bool:
     return "update" in hook.events or any(f"update:{name}" in hook.events for name in write.written)
 
 
+def _is_call_known(run: Run, write: RecordWrite) -> bool:
+    """Return whether the caller knows which hooks this write runs. A deletion may reach records that it does not see,
+    and whether a computed field changes depends on its sources."""
+    view = run.caller.view.models.get(write.model.name)
+    if write.command.endswith(".delete"):
+        return view is not None and view.reads_any_by("get", "list", "search", "export")
+    watched = {event.partition(":")[2] for hook in run.engine.registry.hooks[write.model.name] for event in hook.events}
+    return not write.before or all(
+        view is not None and view.knows(name)
+        for name in watched & write.model.fields.keys()
+        if indirect_sources(write.model, name) & write.written
+    )
+
+
 def _sent(run: Run, write: RecordWrite) -> frozenset[str]:
     """Return the fields whose values the caller knows from its input. If the caller has sent no value, an effect or
     another hook may have created the record."""
@@ -77,8 +93,18 @@ async def _run_hook(run: Run, hook: ModelHook, write: RecordWrite) -> Mapping[st
         record = await record_writer.find(run, model, None, write.record_id)
         value_ids = await linked_value_ids(run, model, record, {})
     report, after = run.code_report, write.after
+    deadline_s = clock.monotonic_s() + TIME_LIMIT_S
     work = EffectContext(
-        run, model, write.record_id, after, command, value_ids, before=write.before, report=report, sent=sent
+        run,
+        model,
+        write.record_id,
+        after,
+        command,
+        value_ids,
+        before=write.before,
+        report=report,
+        sent=sent,
+        deadline_s=deadline_s,
     )
     await run_code(run, command, f"{model.name}.{hook.name}", lambda: hook.function(work))
     if work.changes and not after:
@@ -126,6 +152,8 @@ async def run_code(
     try:
         async with asyncio.timeout(limit_s):
             result = await call()
+        if clock.monotonic_s() - started_s > limit_s:
+            raise TimeoutError
     except CodeRefusal as refused:
         reason = checks.safe_reason(run, code, refused.detail, run.code_report.personal_values)
         raise CodeRefusal(reason or f"{command} is refused") from refused
