@@ -29,7 +29,7 @@ async def preview(run: Run, prepared_commands: Sequence[PreparedCommand]) -> Cod
     registry = run.engine.registry
     if len(prepared_commands) > MAX_STEPS or not any(_may_run_code(registry, each) for each in prepared_commands):
         return None
-    report = CodeReport()
+    report = CodeReport(is_trial=True)
     trial = replace(run, code_report=report)
     # Other refusals may depend on values that the caller does not see, so they are left to the command itself.
     with suppress(_TrialEnded, Refused, ConstraintViolation):

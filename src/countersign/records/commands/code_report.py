@@ -8,9 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from countersign.declare import Declared
+from countersign.records.commands.errors import BadInput
 
 Changes = Mapping[str, tuple[Any, Any]]
 """Maps each changed field to its values before and after."""
+
+
+class NotOnTrial(BadInput):
+    """A command cannot be tried. Only the trial sees this refusal."""
 
 
 class CodeReport:
@@ -18,14 +23,25 @@ class CodeReport:
 
     `is_known` says whether the caller knows every value that the code has read. `personal_values` are the personal
     values that it has read. `effects` are its changes, in the form of the effects of plans. `refusal` is the reason
-    with which it refuses the command, or an empty text.
+    with which it refuses the command, or an empty text. A trial (see `previews`) writes no connected tables.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_trial: bool = False) -> None:
+        self.is_trial = is_trial
         self.is_known = True
         self.personal_values: set[str] = set()
         self.effects: list[dict[str, Any]] = []
         self.refusal = ""
+
+    def require_no_trial(self) -> None:
+        """End a trial before it writes a connected table, whose triggers and locks reach other applications.
+
+        Raises:
+            NotOnTrial: this is a trial.
+        """
+        if self.is_trial:
+            self.is_known = False
+            raise NotOnTrial("a trial writes no connected table")
 
     def note_change(self, model: Declared, record_id: str | None, action: str, changes: Changes) -> None:
         """Add a change of a record. `action` is created or changed. Values of personal fields are left out, because

@@ -92,6 +92,7 @@ async def insert(
     store = run.engine.adopted.get(model.name)
     values: dict[str, Stored] = {name: field_input.stored for name, field_input in field_inputs.items()}
     if store is not None:
+        run.code_report.require_no_trial()
         checks.require_valid(run, model, values, list(model.fields), field_inputs, command)
         return await store.insert(run, model, field_inputs, command)
     record_id = record_id or ids.new_record_id()
@@ -166,6 +167,7 @@ async def update(
     """
     store = run.engine.adopted.get(model.name)
     if store is not None:
+        run.code_report.require_no_trial()
         changed = {
             name: each.stored
             for name, each in field_inputs.items()
@@ -289,6 +291,7 @@ async def delete(
     record that the same transaction deletes. The totals of such records are not updated."""
     store = run.engine.adopted.get(model.name)
     if store is not None:
+        run.code_report.require_no_trial()
         await store.delete(run, model, record, command)
         await _delete_comments(run, model, record.id, command)
         return
