@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import ConstraintViolation
-from countersign.kernel.errors import NotFound
+from countersign.kernel.errors import NotFound, Refused
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.api_meta import Approvals
 from countersign.records.approvals import policy, previews, proposals
@@ -113,7 +113,7 @@ class Dispatch:
                 prepared_command = await command.check(write_run, view, name, body)
                 if await self._is_proposed(write_run, prepared_command):
                     return await proposals.propose(write_run, [prepared_command], reason=None)
-                record_id = await command.apply(write_run, prepared_command)
+                record_id = await _apply(write_run, prepared_command)
                 await command.finish(write_run)
                 return await command.result(write_run, prepared_command, record_id)
         except ConstraintViolation as error:
@@ -170,6 +170,27 @@ def _denied(run: Run, view: ModelView) -> tuple[str, ...]:
         other_view.denied for name, other_view in run.caller.view.models.items() if name in run.mentioned_models
     ]
     return tuple(sorted({command for denied_commands in (view.denied, *other_denials) for command in denied_commands}))
+
+
+async def _apply(run: Run, prepared_command: PreparedCommand) -> str:
+    """Run the command and return the id of its record.
+
+    Raises:
+        TryAgain: the code of a package has read a value that the agent does not know, which it did not on trial, such
+            as after a concurrent change. The agent must not learn the outcome.
+    """
+    try:
+        record_id = await command.apply(run, prepared_command)
+    except Refused:
+        _require_known_code(run, prepared_command)
+        raise
+    _require_known_code(run, prepared_command)
+    return record_id
+
+
+def _require_known_code(run: Run, prepared_command: PreparedCommand) -> None:
+    if run.caller.is_agent and not run.code_report.is_known:
+        raise TryAgain(f"{prepared_command.id} conflicts with a concurrent change; try again")
 
 
 def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> None:
