@@ -87,4 +87,6 @@ def _event_error(model: Declared, hook: ModelHook) -> str | None:
             return f"there is no event {event!r}: use create, update, update:<field> or delete"
         if colon and field not in model.fields:
             return f"{model.name} has no field {field!r}: correct the event"
+        if colon and model.fields[field].sum_of is not None:
+            return f"{field} is a total, whose changes run no hooks: name the model that is added up"
     return None if hook.events else "it names no event: name one, such as create"

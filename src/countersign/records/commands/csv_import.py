@@ -3,7 +3,7 @@ restore exported records."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -23,6 +23,7 @@ from countersign.records.commands import (
     select,
     unmask_input,
 )
+from countersign.records.commands.code_report import CodeReport
 from countersign.records.commands.csv_format import (
     NOTATION_KEYS,
     Column,
@@ -313,6 +314,8 @@ async def check_rows(
 
 
 async def _create(run: Run, prepared_command: PreparedCommand, *, is_restoring: bool) -> str:
+    # A row must not see what the hooks of earlier rows have read.
+    run = replace(run, code_report=CodeReport())
     async with run.transaction.savepoint():
         return await (
             apply_restored(run, prepared_command) if is_restoring else crud.apply_create(run, prepared_command)
