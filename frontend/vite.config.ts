@@ -77,13 +77,12 @@ export default defineConfig({
     rollupOptions: {
       input: Object.fromEntries(APPS.map((name) => [name, `${name}/main.tsx`])),
       // Few files are requested for a page. The modules that both apps load are in one file, and so are those that an
-      // app loads first, and those of the work app that several of its pages load.
+      // app loads first.
       output: {
         codeSplitting: {
           groups: [
             { name: "shared", test: /node_modules|preload-helper|\/shared\/(?!design\.tsx|chart)/ },
             ...APPS.map((app) => ({ name: (id: string, context: ModuleGraph) => (isLoadedFirst(app, id, context) ? app : null) })),
-            { name: "work-pages", test: /\/frontend\/work\//, minShareCount: 2 },
           ],
           includeDependenciesRecursively: false,
         },

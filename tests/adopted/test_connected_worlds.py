@@ -14,7 +14,7 @@ import pytest
 from countersign.records.adopted.reader import AdoptedReader, AdoptedScope
 from countersign.records.commands import filters
 from countersign.records.masking.connected_aliases import ConnectedAliases
-from countersign.records.masking.seen_values import SeenValue
+from countersign.records.masking.seen_values import SeenColumn
 from tests.adopted.connected_worlds import (
     Audience,
     ConnectedRequests,
@@ -155,8 +155,8 @@ def long_texts_are_cut_before_they_are_masked(patch: pytest.MonkeyPatch) -> None
     """Personal values that have the same first letters have one token."""
     real = AdoptedReader.seen_values
 
-    def seen_values(self: AdoptedReader, rows: Sequence[Sequence[Any]], start: int) -> list[SeenValue]:
-        return [each._replace(text=each.text[:5]) for each in real(self, rows, start)]
+    def seen_values(self: AdoptedReader, rows: Sequence[Sequence[Any]], start: int) -> list[SeenColumn]:
+        return [each._replace(texts=[text and text[:5] for text in each.texts]) for each in real(self, rows, start)]
 
     patch.setattr(AdoptedReader, "seen_values", seen_values)
 

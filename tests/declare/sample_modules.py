@@ -32,6 +32,7 @@ def nursery(
     settings: tuple[Setting, ...] = (),
     kinds: tuple[type[Field], ...] = (),
     session: Mapping[str, str] | None = None,
+    session_roles: Mapping[str, str] | None = None,
 ) -> Module:
     """Return a module with these models."""
     return Module(
@@ -43,6 +44,7 @@ def nursery(
         settings=settings,
         kinds=kinds,
         session=session,
+        session_roles=session_roles,
     )
 
 

@@ -38,7 +38,7 @@ def test_a_broken_rule_is_reported_with_file_model_field_and_remedy(case: Broken
         Registry([BASE, *case.modules])
 
     error_lines = str(refusal.value).splitlines()
-    pattern = rf"[^:]*tests/declare/[a-z/]+\.py: {re.escape(case.place)}: .*{re.escape(case.remedy)}"
+    pattern = rf"[^:]*tests/declare/[a-z_/]+\.py: {re.escape(case.place)}: .*{re.escape(case.remedy)}"
     assert [line for line in error_lines if re.match(pattern, line)], error_lines
 
 

@@ -269,7 +269,7 @@ class Comment(
     model = Text(required=True, max_length=100)
     record = Text(required=True, max_length=1_000, index=True, help="The id of the record")
     text = LongText(
-        required=True, personal="TEXT", max_length=10_000, help="@ and the name of a user notify this person"
+        required=True, personal="NOTES", max_length=10_000, help="@ and the name of a user notify this person"
     )
     mentions = Structure(readonly=True, help="The mentioned people, as far as you see them and the text")
     written_at = Moment(readonly=True, index=True)

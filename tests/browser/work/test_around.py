@@ -66,9 +66,9 @@ async def test_figures_are_also_a_table_and_link_to_their_records(browser: Brows
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/dashboard?board=party")
         figure = page.locator(".figure:has(h2:text-is('Parties by Kind'))")
-        await figure.get_by_text("Table").click()
+        await figure.get_by_text("Table", exact=True).click()
         await expect(figure.locator("tbody tr")).to_have_count(2)
-        await figure.get_by_text("Table").click()
+        await figure.get_by_text("Table", exact=True).click()
         count = await figure.locator(".bar-count").first.inner_text()
         await figure.locator(".bar-count").first.click()
 

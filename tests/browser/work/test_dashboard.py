@@ -30,9 +30,9 @@ async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_rec
         parts = page.locator(".widget:has(h2:text-is('Leads to close by source'))")
         # There are more than three.
         await expect(parts.locator("svg .bar").nth(3)).to_be_attached()
-        await over_time.get_by_text("Table").click()
+        await over_time.get_by_text("Table", exact=True).click()
         await expect(over_time.locator("tbody tr")).to_have_count(12)
-        await over_time.get_by_text("Table").click()
+        await over_time.get_by_text("Table", exact=True).click()
         await chart.focus()
         await chart.press("End")
         await chart.press("Enter")

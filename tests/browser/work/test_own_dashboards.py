@@ -73,7 +73,7 @@ async def test_tiles_are_moved_resized_and_removed_by_keyboard(browser: Browser,
         await expect(page.locator("[data-handle]:focus[aria-label$='Move tile 2']")).to_be_visible()
         await page.keyboard.press("ArrowRight")
         await expect(page.locator("[data-handle]:focus[aria-label$='Move tile 3']")).to_be_visible()
-        await expect(page.locator(".dashboard > [role=status]")).to_have_text("Place 3 of 3")
+        await expect(page.locator(".dashboard > [role=status]")).to_have_text("Position 3 of 3")
         await page.keyboard.press("Shift+ArrowRight")
         await expect(page.locator("[aria-label='Width of tile 3']")).to_have_value("4")
         await page.focus("[aria-label$='Move tile 1']")

@@ -394,6 +394,21 @@ CASES: list[BrokenModules] = [
     session_case('must be like "app.tenant"', {"tenant": "user.tenant"}),
     session_case('must be like "app.tenant"', {"app.tenant; RESET ROLE": "user.tenant"}),
     session_case("take it from one of user.id", {"app.tenant": "user.email"}),
+    BrokenModules(
+        module_rules.session_roles_are_valid,
+        (nursery(plant(), session_roles={"gardener": ""}),),
+        "module nursery",
+        "cannot be the name of a role",
+    ),
+    BrokenModules(
+        module_rules.session_roles_are_valid,
+        (
+            Module("soil", version="1.0.0", session_roles={"gardener": "app_soil"}),
+            nursery(plant(), session_roles={"gardener": "app_plants"}),
+        ),
+        "module nursery",
+        "map it to one role",
+    ),
     session_case("more than 10 settings", {f"app.a{number}": "user.id" for number in range(11)}),
     BrokenModules(
         module_rules.sessions_are_valid,

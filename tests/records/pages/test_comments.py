@@ -127,7 +127,7 @@ async def test_an_agent_writes_in_its_own_words_and_sees_texts_as_one_token(offi
 
     assert "Ada" not in answer.text
     assert "offer" not in answer.text
-    assert all(each["text"].startswith("TEXT_") for each in answer.json()["value"])
+    assert all(each["text"].startswith("NOTES_") for each in answer.json()["value"])
     assert (as_seen["agent"], as_seen["text"]) == ("scout", "The offer is out")
     assert as_seen["author"] == (await office.first_record("user", username="bob"))["id"]
 
@@ -183,7 +183,7 @@ async def test_the_audit_shows_the_text_only_to_those_who_read_it(office: Office
     after = await office.call("root", "audit_entry.list", {"filter": about})
 
     assert seen[0]["changes"]["text"] == [None, "Between us"]
-    assert masked.json()["value"][0]["changes"]["text"][1].startswith("TEXT_")
+    assert masked.json()["value"][0]["changes"]["text"][1].startswith("NOTES_")
     assert "Between us" not in masked.text + after.text
 
 

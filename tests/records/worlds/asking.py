@@ -235,7 +235,7 @@ class RequestSequence:
         subject = self._pick(model.name, model.name, *HIDDEN_MODELS)
         record_id = self._record("comment")
         condition = {"field": "record", "op": "eq", "value": self._record(model.name)}
-        text = self._pick("Call back", "Ask @carol and @bob", "@alice @root", "@nothing", self._text("TEXT"))
+        text = self._pick("Call back", "Ask @carol and @bob", "@alice @root", "@nothing", self._text("NOTES"))
         name, body = self._pick(
             ("list", {"filter": [condition]}),
             ("search", {"limit": 3, "order": [{"field": "written_at", "dir": "desc"}]}),

@@ -157,8 +157,8 @@ def swapped_values_are_measured(patch: pytest.MonkeyPatch) -> None:
     """The error of a limit on the value of a token reveals the length of the value."""
     real = unmask_input._replaced
 
-    async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
-        value, given = await real(run, field, text, name, is_masked=is_masked)
+    async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool, is_connected: bool) -> Any:
+        value, given = await real(run, field, text, name, is_masked=is_masked, is_connected=is_connected)
         if len(value) > 19:
             raise BadInput(f"{name} is too long")
         return value, given
@@ -170,8 +170,8 @@ def tokens_are_swapped_anywhere(patch: pytest.MonkeyPatch) -> None:
     """A token in a clear field is replaced by its value (laundering)."""
     real = unmask_input._replaced
 
-    async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
-        return await real(run, field, text, name, is_masked=True)
+    async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool, is_connected: bool) -> Any:
+        return await real(run, field, text, name, is_masked=True, is_connected=is_connected)
 
     patch.setattr(unmask_input, "_replaced", swapped)
     patch.setattr(unmask_input, "_allowed", lambda field, labels: labels)

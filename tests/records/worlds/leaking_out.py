@@ -43,8 +43,8 @@ def errors_echo_what_tokens_stand_for(patch: pytest.MonkeyPatch) -> None:
     """The error for an invalid value contains the text in which tokens are already replaced by their values."""
     real = unmask_input._replaced
 
-    async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
-        value, given = await real(run, field, text, name, is_masked=is_masked)
+    async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool, is_connected: bool) -> Any:
+        value, given = await real(run, field, text, name, is_masked=is_masked, is_connected=is_connected)
         if value != text and " " in value:
             raise BadInput(f"{name} may hold one word alone: {value}")
         return value, given

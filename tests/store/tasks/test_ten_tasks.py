@@ -199,7 +199,7 @@ async def test_7_an_agent_subscribes_a_webhook_and_verifies_a_delivery(agent: Ov
         agent.headers = {"Authorization": f"{token['token_type']} {token['access_token']}"}
         subscribe = section.operation("POST", "address that receives events")
         created_body = (await agent.run_operation(subscribe, json={**subscribe.example, "url": receiver.url})).json()
-        pinged = await agent.run_operation(section.operation("POST", "to try the receiver"), created_body["id"])
+        pinged = await agent.run_operation(section.operation("POST", "to test the receiver"), created_body["id"])
         lanes = Sender(webhook_events.outbox_of(store))
         await lanes.open()
         await lanes.drain()

@@ -28,7 +28,7 @@ async def check_comment(run: Run, values: Mapping[str, Stored]) -> None:
     if view is not None and not await unmask_input.exists(run, model, record_id):
         raise no_such_record()
     if view is not None and not view.model.comments:
-        raise BadInput(f"comment.model: {model} has no comments; its module declares them with comments=True")
+        raise BadInput(f"comment.model: {model} has no comments: declare the model with the option `comments`")
     if view is not None and not view.has_comments:
         raise BadInput(f"comment.model: comments on {model} are for people who see all its records")
 

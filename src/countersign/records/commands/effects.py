@@ -7,6 +7,7 @@ from typing import NoReturn
 from countersign.declare import BadValue, Declared, Field, Text, Where
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock
+from countersign.records import base_models
 from countersign.records.access.view import ModelView
 from countersign.records.commands import crud, preconditions, record_writer, select, value_aliases
 from countersign.records.commands.code_report import CodeReport, RecordValues
@@ -177,8 +178,12 @@ class EffectContext:
 
         Raises:
             BadInput: the record does not exist or is locked, or a value is invalid.
+            LookupError: the model belongs to the service itself, such as `plan` or `user`.
         """
-        model_declaration = self._run.engine.registry.models[model]
+        registry = self._run.engine.registry
+        if registry.module_of[model].name == base_models.MODULE.name:
+            raise LookupError(f"the code of a package cannot update records of {model}")
+        model_declaration = registry.models[model]
         field_inputs = _field_inputs(self._run, model_declaration, values)
         self._use(model_declaration, *model_declaration.fields)
         record = await record_writer.find(self._run, model_declaration, None, record_id)
