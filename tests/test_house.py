@@ -27,6 +27,7 @@ BUILD_SQL_FOR_MODELS = (
     "audit/chain",
     "audit/verify",
     "commands/crud",
+    "commands/mentions",
     "commands/csv_format",
     "commands/csv_import",
     "commands/dependents",

@@ -309,7 +309,7 @@ def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, h
     hidden_archive = ZipArchive(other_items, shift=len(entries) + len(directory), end_64=Zip64EndRecord())
     last_item = replace(items[-1], comment=hidden_archive.written()[:-22] + bytes(gap))
     disks = {"disk": FF16, "start_disk": FF16} if disk else {}
-    counted_fields = {"here": FF16, "total": FF16} if counts else {}
+    counted_fields = {"count_on_disk": FF16, "total": FF16} if counts else {}
     end_fields = {**disks, **counted_fields, **({"size": FF32} if size else {}), **({"offset": FF32} if offset else {})}
     data = ZipArchive([*items[:-1], last_item], end=EndRecord(**end_fields)).written()
     expected_tree = {item.name.decode(): item.data for item in items} if gap and not end_fields else None

@@ -1,7 +1,7 @@
 """The audit entry of a written row of a table of others, with what the vault stores of its personal values: their ids,
 the keys of their copies, and the aliases of what an agent wrote in clear."""
 
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -133,17 +133,8 @@ class RowAudit:
         if not (new_aliases or before) or not await self._may_derive(run, model):
             return new_aliases
         writer_id = run.domain.id if run.domain is not None and new_aliases else ""
-        domain_ids = {domain_id for each in before.values() for domain_id in each} | {writer_id} - {""}
         others = {name: value for name, value in values.items() if name not in change.inputs}
-        for name, value in others.items():
-            is_computed = change.values_before.get(name) != change.values_after.get(name)
-            for domain_id in sorted(domain_ids) if is_computed or writer_id else ():
-                kept_id = before.get(name, {}).get(domain_id)
-                if is_computed or domain_id == writer_id:
-                    new_aliases.append(NewAlias(value, None, domain_id))
-                elif kept_id is not None:
-                    new_aliases.append(NewAlias(value, kept_id, domain_id))
-        return new_aliases
+        return [*new_aliases, *_aliases_of_others(others, change, before, writer_id)]
 
     async def value_ids(
         self, run: Run, model: Declared, record_id: str, values: Mapping[str, Stored]
@@ -175,6 +166,31 @@ class RowAudit:
             if isinstance(each, _Copy) and field is not None and field.personal and not field.linked
         }
         await run.engine.vault.release(run.transaction, value_ids)
+
+
+def _aliases_of_others(
+    values: Mapping[str, SeenValue], change: RowChange, before: Aliases, writer_id: str
+) -> Iterator[NewAlias]:
+    """Yield the aliases of the values that the command did not write. `writer_id` is the token domain of a writer in
+    clear, or an empty text."""
+    domain_ids = {domain_id for aliases in before.values() for domain_id in aliases} | {writer_id} - {""}
+    for name, value in values.items():
+        is_computed = change.values_before.get(name) != change.values_after.get(name)
+        if is_computed or writer_id:
+            renewed_ids = domain_ids if is_computed else {writer_id}
+            yield from _aliases_of_value(value, domain_ids, renewed_ids, before.get(name, {}))
+
+
+def _aliases_of_value(
+    value: SeenValue, domain_ids: Collection[str], renewed_ids: Collection[str], kept_ids: Mapping[str, int]
+) -> Iterator[NewAlias]:
+    """Yield an alias with a new id in each of the renewed domains, and with its present id in the others that have
+    one."""
+    for domain_id in sorted(domain_ids):
+        if domain_id in renewed_ids:
+            yield NewAlias(value, None, domain_id)
+        elif domain_id in kept_ids:
+            yield NewAlias(value, kept_ids[domain_id], domain_id)
 
 
 def _among(names: Sequence[str], values: Mapping[str, Stored]) -> dict[str, Stored]:

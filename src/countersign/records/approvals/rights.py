@@ -263,11 +263,17 @@ async def missing_right(run: Run, caller: Caller, step: Step, *, decides: bool =
     for name, value in step.given.items():
         if not value.is_default and not await _may_set(caller_run, view, step, name, value):
             return f"{step.model}.{name}"
-    if not await _reaches(caller_run, view, step.command, [step.record_id] if step.record_id else []):
+    unseen = await _unseen_record(caller_run, view, step)
+    return await missing_cascade_right(caller_run, step) if unseen is None and decides else unseen
+
+
+async def _unseen_record(run: Run, view: ModelView, step: Step) -> str | None:
+    """Return the name of the record of the step that the caller does not see, or None."""
+    if not await _reaches(run, view, step.command, [step.record_id] if step.record_id else []):
         return f"this {step.model}"
-    if step.id == "comment.create" and not await _sees_subject(caller_run, step):
+    if step.id == "comment.create" and not await _sees_subject(run, step):
         return "the record of the comment"
-    return await missing_cascade_right(caller_run, step) if decides else None
+    return None
 
 
 async def _sees_subject(run: Run, step: Step) -> bool:

@@ -140,8 +140,7 @@ class Mentions:
         if values.get("text") == values_before.get("text"):
             return
         subject = Subject(str(values["model"]), str(values["record"]))
-        if not values_before:
-            await _hold(run, subject)
+        await _hold(run, subject, is_new=not values_before)
         author_id = str(values.get("author") or "")
         now = clock.now()
         if values.get("agent") is None:
@@ -213,15 +212,15 @@ class Mentions:
         return found
 
 
-async def _hold(run: Run, subject: Subject) -> None:
+async def _hold(run: Run, subject: Subject, *, is_new: bool) -> None:
     """Lock the record of a new comment, so that a deletion at the same time deletes the comment as well.
 
     Raises:
         BadInput: the record was deleted meanwhile.
     """
-    is_stored = run.engine.registry.models[subject.model].table is None
-    if is_stored and run.dialect == "postgres":
-        statement = f'SELECT 1 FROM "{subject.model}" WHERE id = $1 FOR KEY SHARE'
+    model = run.engine.registry.models.get(subject.model)
+    if is_new and model is not None and model.table is None and run.dialect == "postgres":
+        statement = f'SELECT 1 FROM "{model.name}" WHERE id = $1 FOR KEY SHARE'
         if await run.transaction.fetch_one(statement, subject.record_id) is None:
             raise no_such_record()
 
