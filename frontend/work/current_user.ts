@@ -9,7 +9,7 @@ import { type Meta, meta } from "./api";
 const PERSON = "person";
 const WAS_SIGNED_IN = "countersign-was-signed-in";
 
-/** Whether somebody was signed in in this browser when a page was last loaded. */
+/** Whether a person was signed in when this browser last loaded a page. */
 export const wasSignedIn = localStorage.getItem(WAS_SIGNED_IN) !== null;
 
 /** null while it is loading; "anonymous" if sign-in is needed. */

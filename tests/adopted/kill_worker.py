@@ -23,7 +23,7 @@ import asyncpg
 
 from countersign.records.approvals import decisions
 from tests.adopted.shop import Shop, open_shop
-from tests.adopted.writable import writable_registry
+from tests.adopted.writable import shop_registry
 
 
 class _CountedFile(apsw.VFSFile):
@@ -92,7 +92,7 @@ class StatementCounter:
 
 async def _work(order: dict[str, Any]) -> None:
     counter = StatementCounter()
-    async with open_shop(order["url"], Path(order["folder"]), writable_registry(), is_shared=True) as shop:
+    async with open_shop(order["url"], Path(order["folder"]), shop_registry(), is_shared=True) as shop:
         counter.kill_at = order["kill_at"]
         await _send(shop, order)
         print(json.dumps({"is_killed": False, "count": counter.count}), flush=True)

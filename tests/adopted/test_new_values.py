@@ -15,7 +15,7 @@ from countersign.records.approvals import decisions
 from countersign.records.masking import connected_aliases
 from tests.adopted.scout import Scout, scout_of
 from tests.adopted.shop import MARK, Shop, open_shop
-from tests.adopted.writable import WRITES_CUSTOMERS, make_writable, writable_registry
+from tests.adopted.writable import WRITES_CUSTOMERS, make_writable, shop_registry
 
 ADA, BOB, NEW = f"ada{MARK}@example.com", f"bob{MARK}@example.com", "new@example.com"
 GUESSES = pytest.mark.parametrize("guess", [BOB, NEW], ids=["right", "wrong"])
@@ -30,7 +30,7 @@ CREATE UNIQUE INDEX one ON customer (email);
 async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
     """The service over a shop that it may write."""
     url = make_writable(request, tmp_path, grants=(*WRITES_CUSTOMERS, "DELETE ON customer"))
-    async with open_shop(url, tmp_path, writable_registry(deletes=True), is_shared=True) as opened:
+    async with open_shop(url, tmp_path, shop_registry(deletes=True), is_shared=True) as opened:
         yield opened
 
 
@@ -38,7 +38,7 @@ async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 async def unique_shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
     """The same over a shop whose e-mail addresses are unique."""
     url = make_writable(request, tmp_path, changes=UNIQUE, sqlite_changes=UNIQUE)
-    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
+    async with open_shop(url, tmp_path, shop_registry(), is_shared=True) as opened:
         yield opened
 
 

@@ -16,7 +16,7 @@ from countersign.kernel.errors import Refused, Unavailable
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decisions
 from tests.adopted.shop import Shop, make_postgres, make_sqlite, open_shop, run_sqlite
-from tests.adopted.writable import writable_registry
+from tests.adopted.writable import shop_registry
 from tests.servers.postgres import Cluster
 
 CUSTOMERS = (1, 2, 3)
@@ -35,7 +35,7 @@ async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         run_sqlite(tmp_path / "theirs.sqlite", VERSIONS)
     else:
         url = _prepared(request.getfixturevalue("postgres_cluster"), request.getfixturevalue("postgres_url"))
-    async with open_shop(url, tmp_path, writable_registry(version="version"), is_shared=True) as shop:
+    async with open_shop(url, tmp_path, shop_registry(version="version"), is_shared=True) as shop:
         yield shop
 
 

@@ -18,7 +18,7 @@ import pytest
 from countersign.records.adopted import replica as replicas
 from countersign.records.adopted.replica import ReadReplica
 from tests.adopted.shop import MARK, Shop, make_postgres, open_shop
-from tests.adopted.writable import writable_registry
+from tests.adopted.writable import shop_registry
 from tests.servers.memory import memory_folder
 from tests.servers.postgres import Cluster
 from tests.servers.process import free_port, plain_user, run_until_ready, user_group
@@ -91,7 +91,7 @@ async def shop(
         connection.execute(f"GRANT CREATE ON DATABASE {name} TO reader_{name}".encode())
         connection.execute(f"GRANT INSERT, UPDATE ON customer TO reader_{name}".encode())
     replica_url = url.replace(f":{postgres_cluster.port}/", f":{standby_port}/")
-    async with open_shop(url, tmp_path, writable_registry(), is_shared=True, replica_url=replica_url) as opened:
+    async with open_shop(url, tmp_path, shop_registry(), is_shared=True, replica_url=replica_url) as opened:
         await _until_used(opened)
         yield opened
         _on_replica(standby_port, "SELECT pg_wal_replay_resume()")
@@ -215,14 +215,14 @@ async def test_an_agent_sees_tokens_of_the_same_values_from_both(shop: Shop) -> 
 async def test_a_server_that_is_no_replica_of_the_primary_is_not_read(
     shop: Shop, tmp_path: Path
 ) -> None:
-    async with open_shop(shop.url, tmp_path, writable_registry(), is_shared=True, replica_url=shop.url) as other:
+    async with open_shop(shop.url, tmp_path, shop_registry(), is_shared=True, replica_url=shop.url) as other:
         await _replica(other).measure()
         assert _replica(other).lag_s() is None
 
 
 async def test_a_replica_with_another_role_is_not_read(shop: Shop, standby_port: int, tmp_path: Path) -> None:
     other_url = f"postgresql://postgres@127.0.0.1:{standby_port}/{shop.url.rpartition('/')[2]}"
-    async with open_shop(shop.url, tmp_path, writable_registry(), is_shared=True, replica_url=other_url) as other:
+    async with open_shop(shop.url, tmp_path, shop_registry(), is_shared=True, replica_url=other_url) as other:
         for _ in range(3):
             await _replica(other).measure()
         assert _replica(other).lag_s() is None
@@ -238,7 +238,7 @@ async def test_a_standby_of_a_promoted_copy_is_not_read(
         copy = SimpleNamespace(programs=postgres_cluster.programs, url=lambda name: f"{address}/{name}")
         with standby(cast("Cluster", copy)) as port:
             other_url = shop.url.replace(f":{postgres_cluster.port}/", f":{port}/")
-            registry = writable_registry()
+            registry = shop_registry()
             async with open_shop(shop.url, tmp_path, registry, is_shared=True, replica_url=other_url) as other:
                 for _ in range(3):
                     await _replica(other).measure()

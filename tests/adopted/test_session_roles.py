@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from countersign.declare import DeclarationError, Model, Module
+from countersign.declare import DeclarationError, Module
 from countersign.declare.registry import Registry
 from countersign.kernel.errors import Refused
 from countersign.records import base_models
@@ -17,8 +17,8 @@ from countersign.records.access.view import Caller
 from countersign.records.adopted import store
 from countersign.records.adopted.privileges import WideRights
 from countersign.records.adopted.store import AdoptedStore
-from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
-from tests.declare.sample_modules import model
+from tests.adopted.shop import MARK, Shop, make_postgres, make_sqlite, open_shop
+from tests.adopted.writable import shop_registry
 from tests.servers.postgres import Cluster
 
 TABLES = """
@@ -37,15 +37,8 @@ SELECT setval('customer_customer_id_seq', 3);
 NORTH, SOUTH = [f"Ada {MARK}", f"Bob {MARK}"], [f"Zoë {MARK}"]
 
 
-def _registry(name: str) -> Registry:
-    models: list[type[Model]] = []
-    for each in MODULE.models:
-        assert each.declared.table is not None
-        table = replace(each.declared.table, writable=True)
-        models.append(model(each.__name__, each.declared.fields, table=table))
-    roles = {"north": f"north_{name}", "south": f"south_{name}"}
-    shop = Module("shop", version="1.0.0", models=tuple(models), search_path=("public",), session_roles=roles)
-    return Registry([base_models.MODULE, shop])
+def _roles(name: str) -> dict[str, str]:
+    return {"north": f"north_{name}", "south": f"south_{name}"}
 
 
 @pytest.fixture(params=["own tables in a file", "own tables in the same database"])
@@ -63,7 +56,8 @@ async def shop(
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(TABLES.format(name=name).encode())
     is_shared = request.param == "own tables in the same database"
-    async with open_shop(url, tmp_path, _registry(name), is_shared=is_shared) as opened:
+    registry = shop_registry(session_roles=_roles(name))
+    async with open_shop(url, tmp_path, registry, is_shared=is_shared) as opened:
         yield opened
 
 
@@ -163,7 +157,7 @@ async def test_a_sqlite_file_has_no_roles(tmp_path: Path) -> None:
     url = make_sqlite(tmp_path / "theirs.sqlite")
 
     with pytest.raises(DeclarationError, match="take session_roles out"):
-        async with open_shop(url, tmp_path, _registry("x"), is_shared=True):
+        async with open_shop(url, tmp_path, shop_registry(session_roles=_roles("x")), is_shared=True):
             pass
 
 

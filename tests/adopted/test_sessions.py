@@ -10,14 +10,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from countersign.declare import DeclarationError, Grant, Model, Module
-from countersign.declare.registry import Registry
+from countersign.declare import DeclarationError, Grant
 from countersign.kernel import clock
 from countersign.kernel.database.open import open_database, open_existing
 from countersign.kernel.database.port import ConnectedSession
 from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.kernel.security.encryption import MemoryCipher
-from countersign.records import base_models
 from countersign.records.access.view import Caller
 from countersign.records.adopted import store
 from countersign.records.approvals import decisions, rights
@@ -26,9 +24,9 @@ from countersign.records.audit.chain import ChainEntry
 from countersign.records.commands import audit_history, comments
 from countersign.records.commands.errors import BadInput
 from countersign.records.dispatch import require_command
-from tests.adopted.shop import MARK, MODULE, Shop, make_postgres, make_sqlite, open_shop
+from tests.adopted.shop import MARK, Shop, make_postgres, make_sqlite, open_shop
 from tests.adopted.test_token_attacks import is_unknown, resolve
-from tests.declare.sample_modules import model
+from tests.adopted.writable import shop_registry
 from tests.servers.postgres import Cluster
 
 SESSION = {"app.tenant": "user.tenant", "app.account": "user.external_id"}
@@ -39,17 +37,6 @@ ALTER TABLE customer ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_tenant ON customer USING (tenant = current_setting('app.tenant')::integer);
 """
 SHOWN = "SELECT coalesce(pg_catalog.current_setting('app.tenant', true), '')"
-
-
-def _registry(*, is_writable: bool) -> Registry:
-    models: list[type[Model]] = []
-    for each in MODULE.models:
-        declared = each.declared
-        assert declared.table is not None
-        table = replace(declared.table, writable=is_writable)
-        models.append(model(each.__name__, declared.fields, table=table, comments=declared.comments))
-    shop = Module("shop", version="1.0.0", models=tuple(models), search_path=("public",), session=SESSION)
-    return Registry([base_models.MODULE, shop])
 
 
 @pytest.fixture(params=["own tables in a file", "own tables in the same database"])
@@ -73,7 +60,8 @@ async def shop(
         connection.execute(f"GRANT INSERT (first_name, visits), UPDATE (visits) ON customer TO reader_{name}".encode())
         connection.execute(f"GRANT USAGE ON SEQUENCE customer_customer_id_seq TO reader_{name}".encode())
     is_shared = request.param == "own tables in the same database"
-    async with open_shop(url, tmp_path, _registry(is_writable=is_shared), is_shared=is_shared) as opened:
+    registry = shop_registry(is_writable=is_shared, session=SESSION)
+    async with open_shop(url, tmp_path, registry, is_shared=is_shared) as opened:
         yield opened
 
 
@@ -281,8 +269,10 @@ async def test_a_transaction_that_has_locks_of_others_ends_soon_if_this_process_
 
 
 async def test_a_sqlite_file_has_no_session(tmp_path: Path) -> None:
+    registry = shop_registry(is_writable=False, session=SESSION)
+
     with pytest.raises(DeclarationError, match="take session out"):
-        async with open_shop(make_sqlite(tmp_path / "theirs.sqlite"), tmp_path, _registry(is_writable=False)):
+        async with open_shop(make_sqlite(tmp_path / "theirs.sqlite"), tmp_path, registry):
             raise AssertionError
 
 

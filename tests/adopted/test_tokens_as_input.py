@@ -16,7 +16,7 @@ from countersign.records.adopted.store import AdoptedStore
 from countersign.records.masking import value_sweep
 from tests.adopted.scout import Scout, scout_of
 from tests.adopted.shop import MARK, MODULE, Shop, open_shop
-from tests.adopted.writable import make_writable, writable_registry
+from tests.adopted.writable import make_writable, shop_registry
 
 ADA, BOB = f"ada{MARK}@example.com", f"bob{MARK}@example.com"
 VALUES = 8
@@ -28,7 +28,7 @@ AGAIN = ": read the record again with get"
 async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
     """The service over a shop that it may write."""
     url = make_writable(request, tmp_path)
-    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
+    async with open_shop(url, tmp_path, shop_registry(), is_shared=True) as opened:
         yield opened
 
 

@@ -17,11 +17,11 @@ from countersign.records.adopted.watch import OutsideChangeReader
 from countersign.records.commands import audit_history, limits, outside_changes
 from countersign.records.commands.errors import BadInput
 from tests.adopted.shop import MARK, Shop, make_postgres, open_shop
-from tests.adopted.writable import writable_registry
+from tests.adopted.writable import shop_registry
 from tests.servers.countersign import SOURCE, environment
 from tests.servers.postgres import Cluster
 
-REGISTRY = writable_registry()
+REGISTRY = shop_registry()
 MODELS = [each for each in REGISTRY.models.values() if each.table is not None]
 ENTRIES = """
 SELECT command, model, record_id IS NOT NULL, user_id, fields

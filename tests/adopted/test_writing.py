@@ -21,7 +21,7 @@ from countersign.records.access.view import Caller
 from countersign.records.adopted.store import AdoptedStore
 from countersign.records.approvals import decisions
 from tests.adopted.shop import MARK, MODULE, SQLITE, Shop, make_postgres, open_shop
-from tests.adopted.writable import make_writable, writable_registry
+from tests.adopted.writable import make_writable, shop_registry
 from tests.servers.postgres import Cluster
 
 KEY = "6f1f0b9e-6d0c-4c5e-9d57-3f0f6b0d2a11"
@@ -67,7 +67,7 @@ async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         changes=TRIGGERS,
         sqlite_changes=SQLITE_TRIGGERS,
     )
-    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
+    async with open_shop(url, tmp_path, shop_registry(), is_shared=True) as opened:
         yield opened
 
 

@@ -35,7 +35,7 @@ from countersign.kernel.errors import Refused, Unavailable
 from countersign.records import base_models
 from countersign.records.access.view import Caller
 from tests.adopted.shop import MARK, Shop, make_sqlite, open_shop, run_sqlite
-from tests.adopted.writable import writable_registry
+from tests.adopted.writable import shop_registry
 from tests.declare.sample_modules import model
 
 LOCK_WAIT_MS = 100
@@ -53,7 +53,7 @@ def short_lock_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
     """The service over a shop in a SQLite file that it may write."""
     url = make_sqlite(tmp_path / "theirs.sqlite")
-    async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as opened:
+    async with open_shop(url, tmp_path, shop_registry(), is_shared=True) as opened:
         yield opened
 
 
@@ -198,7 +198,7 @@ async def test_a_file_in_wal_mode_is_only_read(tmp_path: Path) -> None:
     run_sqlite(tmp_path / "theirs.sqlite", "PRAGMA journal_mode = WAL")
 
     with capture_logs() as logs:
-        async with open_shop(url, tmp_path, writable_registry(), is_shared=True) as shop:
+        async with open_shop(url, tmp_path, shop_registry(), is_shared=True) as shop:
             root = shop.inside.administrator()
             assert (await _customer(shop))["visits"] == 7
             store = shop.inside.service.engine.adopted["customer"]
@@ -529,7 +529,7 @@ async def test_two_models_do_not_write_one_table_under_names_in_different_case(t
     url = make_sqlite(tmp_path / "theirs.sqlite")
     table = Table("Customer", key="customer_id", writable=True)
     other = Module("more", version="1.0.0", models=(model("Buyer", {"visits": Number()}, table=table),))
-    registry = Registry([*writable_registry().modules, other])
+    registry = Registry([*shop_registry().modules, other])
 
     with pytest.raises(DeclarationError, match="customer and buyer write one table, Customer: take writable out"):
         async with open_shop(url, tmp_path, registry, is_shared=True):

@@ -1,13 +1,13 @@
 """The shop with tables that people may write."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from countersign.declare import Declared, Model, Module
+from countersign.declare import Model, Module
 from countersign.declare.registry import Registry
 from countersign.records import base_models
 from tests.adopted.shop import MODULE, SQLITE, make_postgres, make_sqlite, run_sqlite
@@ -43,21 +43,29 @@ def make_writable(
     return url
 
 
-def writable_registry(*, version: str = "", deletes: bool = False) -> Registry:
-    """Return the registry of the shop whose tables are writable. `version` is the column in which other applications
-    count the changes of a customer, and `deletes` says whether records can be deleted."""
-    models = [
-        _with_writable_table(each, each.declared, version if each.declared.name == "customer" else "", deletes=deletes)
-        for each in MODULE.models
-    ]
-    return Registry(
-        [base_models.MODULE, Module("shop", version="1.0.0", models=tuple(models), search_path=("public",))]
+def shop_registry(
+    *,
+    is_writable: bool = True,
+    version: str = "",
+    deletes: bool = False,
+    session: Mapping[str, str] | None = None,
+    session_roles: Mapping[str, str] | None = None,
+) -> Registry:
+    """Return the registry of the shop. `version` is the column in which other applications count the changes of a
+    customer, `deletes` says whether records can be deleted, and the others are options of its tables and module."""
+    models: list[type[Model]] = []
+    for each in MODULE.models:
+        declared = each.declared
+        assert declared.table is not None
+        column = version if declared.name == "customer" else ""
+        table = replace(declared.table, writable=is_writable, version=column, deletes=deletes)
+        models.append(model(each.__name__, declared.fields, table=table, comments=declared.comments))
+    shop = Module(
+        "shop",
+        version="1.0.0",
+        models=tuple(models),
+        search_path=("public",),
+        session=session,
+        session_roles=session_roles,
     )
-
-
-def _with_writable_table(
-    model_class: type[Model], declared: Declared, version: str, *, deletes: bool
-) -> type[Model]:
-    assert declared.table is not None
-    table = replace(declared.table, writable=True, version=version, deletes=deletes)
-    return model(model_class.__name__, declared.fields, table=table)
+    return Registry([base_models.MODULE, shop])
