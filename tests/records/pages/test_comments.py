@@ -361,3 +361,16 @@ async def test_a_proposed_comment_is_hidden_from_people_who_do_not_see_its_recor
     assert [each["text"] for each in await office.all("comment", "bob") if each["record"] == record_id] == [
         "The takeover talks"
     ]
+
+
+async def test_a_person_who_no_longer_sees_the_record_does_not_decide_about_a_comment_on_it(office: Office) -> None:
+    record_id = await lead(office, "bob")
+    agent = await office.agent("bob", label="scout")
+    await office.value("root", "setting.create", title="approval:comment.create", value="{}")
+    plan_id = await office.proposed(agent, "comment.create", model="lead", record=record_id, text="The takeover talks")
+    (user,) = await office.value("root", "user.list", filter=[{"field": "username", "op": "eq", "value": "bob"}])
+    for role in await office.value("root", "user_role.list", filter=[{"field": "user", "op": "eq", "value": user["id"]}]):
+        await office.value("root", "user_role.delete", id=role["id"])
+
+    assert (await office.approve("bob", plan_id)).status_code == 404
+    assert (await office.value("root", "plan.get", id=plan_id))["state"] == "pending"
