@@ -369,7 +369,8 @@ async def test_a_person_who_no_longer_sees_the_record_does_not_decide_about_a_co
     await office.value("root", "setting.create", title="approval:comment.create", value="{}")
     plan_id = await office.proposed(agent, "comment.create", model="lead", record=record_id, text="The takeover talks")
     (user,) = await office.value("root", "user.list", filter=[{"field": "username", "op": "eq", "value": "bob"}])
-    for role in await office.value("root", "user_role.list", filter=[{"field": "user", "op": "eq", "value": user["id"]}]):
+    of_bob = [{"field": "user", "op": "eq", "value": user["id"]}]
+    for role in await office.value("root", "user_role.list", filter=of_bob):
         await office.value("root", "user_role.delete", id=role["id"])
 
     assert (await office.approve("bob", plan_id)).status_code == 404
